@@ -47,6 +47,7 @@ RESULTS = {
     "ForgetError": "errors",
     "InputError": "errors",
     "CheckResult": "app.checking.result",
+    "RefitResult": "app.refitting.result",
     "Metric": "evaluation.metrics",
     "PlotError": "errors",
     "find_metric": "evaluation.metrics",
@@ -57,7 +58,7 @@ RESULTS = {
 # the topics of the index; a name that is missing here breaks the build
 TOPICS = {
     "Runs": "fit Run predict_file explain Contributions render",
-    "New data": "check CheckResult score_slices SliceScores",
+    "New data": "check CheckResult refit RefitResult score_slices SliceScores",
     "Explorations": "explore Exploration",
     "Tables": "read_table task_of Table Findings Finding Audit Schema Column",
     "Dates and times": "DateFeatures",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foldwise.app.exploring.result import Exploration as Exploration
     from foldwise.app.exploring.run import explore as explore
     from foldwise.app.file_predictions import predict_file as predict_file
+    from foldwise.app.refitting.refit import refit as refit
     from foldwise.app.result import Run as Run
     from foldwise.app.run import fit as fit
     from foldwise.app.spark_predictions import predict_spark as predict_spark
@@ -91,6 +92,7 @@ _NAMES = {
     "app.exploring.result": "Exploration",
     "app.exploring.run": "explore",
     "app.file_predictions": "predict_file",
+    "app.refitting.refit": "refit",
     "app.result": "Run",
     "app.run": "fit",
     "app.spark_predictions": "predict_spark",

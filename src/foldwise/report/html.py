@@ -24,6 +24,7 @@ from foldwise.report.sections.headline import headline
 from foldwise.report.sections.history import history
 from foldwise.report.sections.leaderboard import leaderboard
 from foldwise.report.sections.predictions import curves, mistakes
+from foldwise.report.sections.refit import refit_scores, refit_top
 from foldwise.report.sections.reproduction import reproduction
 from foldwise.report.sections.residuals import errors, residuals_by_column
 from foldwise.report.sections.searches import searches
@@ -32,6 +33,7 @@ from foldwise.report.sections.tuning import strategy_pictures, tuning_top
 
 FORMAT = 1
 EXPLORATION = (map_section, clusters, outliers, rules, factors, remarkable, audit, reproduction)
+REFIT = (refit_scores,)
 CHECK = (check_scores, changed_columns, slices, check_schema)
 TUNING = (strategy_pictures, searches, reproduction)
 SECTIONS = (
@@ -71,7 +73,12 @@ def render(facts: dict[str, Any]) -> str:
             "use the version of Foldwise that made the run.",
         )
     read = ReportFacts(facts)
-    kinds = {"explore": (top, EXPLORATION), "tune": (tuning_top, TUNING), "check": (check_top, CHECK)}
+    kinds = {
+        "explore": (top, EXPLORATION),
+        "tune": (tuning_top, TUNING),
+        "check": (check_top, CHECK),
+        "refit": (refit_top, REFIT),
+    }
     first_of, sections = kinds.get(read.text("kind"), (headline, SECTIONS))
     made = [section(read) for section in sections]
     shown = [section for section in made if section is not None]

@@ -9,7 +9,7 @@ import typer
 
 from foldwise.app.cli.early_checks import check_folds, check_jobs, check_models
 from foldwise.app.cli.exit_codes import guarded
-from foldwise.app.cli.new_data_commands import check
+from foldwise.app.cli.new_data_commands import check, refit
 from foldwise.app.cli.shared_options import (
     FOLDS,
     INTEGER,
@@ -202,6 +202,7 @@ def predict(
 
 
 app.command()(check)
+app.command()(refit)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The commands for new data with a finished run, and their options: `check`."""
+"""The commands for new data with a finished run, and their options: `check` and `refit`."""
 
 from __future__ import annotations
 
@@ -39,3 +39,40 @@ def check(
 
     names = None if slices is None else listed(slices)
     check(CheckRequest(run, table, reading, labels, names, report, seed), as_json=json, quiet=quiet)
+
+
+@with_table_options
+@guarded
+def refit(
+    reading: TableOptions,
+    run: FitFolder,
+    table: TableFile,
+    old: Annotated[
+        Path | None, typer.Option("--with", help="Table of old rows to learn from as well, such as that of the run.")
+    ] = None,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Add the new rows to what the model has learned, without the old rows. Only for naive Bayes.",
+        ),
+    ] = False,
+    forget: Annotated[
+        Path | None, typer.Option(help="Table of rows that the model has learned and must forget. Implies --update.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write. Default: TABLE-refit, or TABLE-refit-2 if that exists.")
+    ] = None,
+    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the folds.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,
+    json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit the model of a run again on new rows.
+
+    The members of the model keep their settings, weights and calibration. There is no new search. The old and the new
+    model are compared on the same held-out rows. The new model and a report are written to a new folder.
+    """
+    from foldwise.app.cli.refit import RefitRequest, refit
+
+    refit(RefitRequest(run, table, reading, old, update, forget, out, seed, force), as_json=json, quiet=quiet)

@@ -1,0 +1,245 @@
+"""`refit`: fit a model of a run again on new rows, and compare it with the old one on the same held-out rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from foldwise.app.blend import Blend, ValueBlend
+from foldwise.app.checking.check import batches_of, metric_named, name_of, positive_of, truth_of
+from foldwise.app.config import check_seed
+from foldwise.app.file_predictions import costs_of
+from foldwise.app.reference import RunReference, make_reference, row_metrics
+from foldwise.app.refitting.learning import LabeledRows, check_sums, fitted_again, updated
+from foldwise.app.refitting.result import RefitResult
+from foldwise.app.run_folder import FACTS, current, open_run, read_facts
+from foldwise.data.schema import listing
+from foldwise.errors import InputError
+from foldwise.evaluation.comparing.paired import corrected_t_test
+from foldwise.evaluation.metrics.metric import Floats, Metric
+from foldwise.evaluation.scored_rows import ScoredRows
+from foldwise.evaluation.slices import scored_once
+from foldwise.storage import StoredModel
+from foldwise.storage.table_check import match_columns
+
+FOLDS = 10
+LEAST_ROWS = 20
+
+
+def refit(
+    run: str | Path | StoredModel,
+    table: Any,
+    *,
+    old: Any = None,
+    update: bool = False,
+    forget: Any = None,
+    out: str | os.PathLike[str] | None = None,
+    reading: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    watch: Callable[[str], None] | None = None,
+) -> RefitResult:
+    """Fit the model of a run again on new rows, and compare it with the old one.
+
+    The members of the final model keep their settings, weights and calibration, and learn from other rows. There is no
+    new search.
+
+    Parameters
+    ----------
+    run : path or StoredModel
+        A run folder, a model file, or an open model.
+    table : path or frame
+        The new rows, with the target.
+    old : path or frame, default=None
+        Rows to learn from in addition, such as the training table of the run.
+    update : bool, default=False
+        Whether to add the new rows to what the old model has learned, without its rows. Only for models that are sums
+        of facts about rows: naive Bayes.
+    forget : path or frame, default=None
+        Rows that the old model has learned and that it must forget, with the target. Implies `update`.
+    out : path, default=None
+        Run folder to write. By default nothing is written, and `RefitResult.save` writes it.
+    reading : mapping, default=None
+        Arguments of `read_table`, such as `{"separator": ";"}`.
+    seed : int, default=0
+        Random seed of the folds.
+    watch : callable, default=None
+        Called with a few words on what is being done.
+
+    Returns
+    -------
+    RefitResult
+        The new model, the scores of both models on the same held-out rows, and the test of their difference.
+
+    Notes
+    -----
+    The new rows are cut into ten folds, or fewer if a class has fewer rows. For each fold, the new model learns from
+    the other new rows (and the rows of `old`), and both models predict the fold. The old model must not have seen the
+    new rows. Scores by fold are compared by the corrected resampled t-test of Nadeau and Bengio (2003).
+
+    Examples
+    --------
+    >>> import foldwise, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> flowers = load_iris(as_frame=True).frame.sample(frac=1, random_state=0)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> run = foldwise.fit(flowers[:75], target="target", budget=6, models=["naive_bayes"])
+    >>> path = run.save(f"{folder.name}/run")
+    >>> found = foldwise.refit(path, flowers[75:], update=True)
+    >>> found.n_rows, found.metric
+    (75, 'log_loss')
+    >>> folder.cleanup()
+    """
+    tell = watch or (lambda words: None)
+    check_seed(seed)
+    model = run if isinstance(run, StoredModel) else open_run(run).model
+    blend = checked_blend(run, model)
+    update = update or forget is not None
+    if update:
+        check_sums(blend)
+        if old is not None:
+            raise InputError("old= cannot be combined with update= or forget=.", "pass one of them.")
+    reference = RunReference.of(model)
+    metric = metric_named(reference.metric, model)
+    tell("reading")
+    rows = read_labeled(model, table, reading)
+    before = None if old is None else read_labeled(model, old, reading)
+    gone = None if forget is None else read_labeled(model, forget, reading)
+    check_rows(model, rows, before, is_update=update)
+    folds = splits_of(model, rows, seed)
+
+    def learn(some: LabeledRows) -> Blend | ValueBlend:
+        if update:
+            assert isinstance(blend, Blend)
+            return updated(blend, some, gone)
+        return fitted_again(blend, some.joined(before))
+
+    tell("fitting the folds")
+    new_predicted = np.zeros((rows.n_rows, len(model.classes_)) if len(model.classes_) else rows.n_rows)
+    for train, test in folds:
+        new_predicted[test] = predictions_by(learn(rows.at(train)), rows.X[test.tolist()])
+    old_predicted = predictions_by(blend, rows.X)
+    tell("fitting the final model")
+    final = learn(rows)
+    scores = [
+        [metric(rows.y[test], predicted[test]) for _, test in folds] for predicted in (old_predicted, new_predicted)
+    ]
+    gaps = np.array([metric.signed(n) - metric.signed(o) for o, n in zip(*scores, strict=True)])
+    n_train = rows.n_rows * (len(folds) - 1) / len(folds) + (0 if before is None else before.n_rows)
+    compared = corrected_t_test(gaps[np.isfinite(gaps)], rows.n_rows / len(folds) / n_train)
+    sides = [side_of(metric, rows.y, predicted) for predicted in (old_predicted, new_predicted)]
+    metrics = row_metrics(metric, model.classes_, None if not model.metadata.get("costs") else costs_of(model, None))
+    stored = make_reference(
+        *(rows.joined(before).X, rows.y, new_predicted, metrics, metric.name),
+        positive=positive_of(model),
+        seed=seed,
+        edges=reference.edges,
+    )
+    result = RefitResult(
+        title=name_of(table),
+        target=model.target or "",
+        metric=metric.name,
+        metric_title=metric.title,
+        greater_is_better=metric.greater_is_better,
+        n_rows=rows.n_rows,
+        n_old_rows=0 if before is None else before.n_rows,
+        n_forgotten=0 if gone is None else gone.n_rows,
+        is_update=update,
+        n_folds=len(folds),
+        old=sides[0],
+        new=sides[1],
+        difference=compared.difference,
+        interval=compared.interval(),
+        p=compared.p,
+        fold_scores=tuple(zip(*(map(float, one) for one in scores), strict=True)),
+        model=final,
+        sample=rows.X[:1],
+        metadata={
+            **{key: model.metadata.get(key) for key in ("target", "costs", "positive", "reading")},
+            "rows": rows.n_rows + (0 if before is None else before.n_rows),
+            "coverage": None,  # its calibration belongs to the old model
+            "reference": stored,
+        },
+    )
+    if out is not None:
+        result.save(out)
+    return result
+
+
+def checked_blend(run: Any, model: StoredModel) -> Blend | ValueBlend:
+    """The model of a run that can be fitted again."""
+    if not isinstance(model.model, Blend | ValueBlend):
+        raise InputError("only a model that fit wrote can be fitted again.", "pass a folder written by fit.")
+    if isinstance(run, str | Path) and Path(run).is_dir() and current(Path(run), FACTS).is_file():
+        task = read_facts(run).get("task") or {}
+        special = [f"{name} ({task[name]!r})" for name in ("groups", "time", "weights") if task.get(name)]
+        if special:
+            raise InputError(
+                f"a run with {' and '.join(special)} cannot be fitted again without a search.",
+                "run fit on the new table.",
+            )
+    return model.model
+
+
+def read_labeled(model: StoredModel, table: Any, reading: Mapping[str, Any] | None) -> LabeledRows:
+    """Read rows with the columns of the model and its target."""
+    target = model.target
+    frames = [frame for frame in batches_of(model, table, reading) if frame.height]
+    if not frames:
+        raise InputError("the table has no rows.", "pass at least one row.")
+    frame = pl.concat(frames, how="vertical_relaxed")
+    if target is None or target not in frame.columns:
+        raise InputError(
+            f"the table has no column {target!r}, the target of the model.",
+            f"add it. The table has {listing(frame.columns)}.",
+        )
+    X = match_columns(frame, model.kinds).X
+    y, known, notes = truth_of(frame[target], model, target)
+    if not known.all():
+        what = notes[0].text.split(". ")[0] if notes else f"{int((~known).sum()):,} rows have no label"
+        raise InputError(f"{what}, in the target {target!r}.".replace(".,", ","), "remove these rows, or run fit.")
+    return LabeledRows(X, y)
+
+
+def check_rows(model: StoredModel, rows: LabeledRows, before: LabeledRows | None, *, is_update: bool) -> None:
+    """Raise if there are too few rows, or if a class of the model has none to learn from."""
+    if rows.n_rows < LEAST_ROWS:
+        raise InputError(f"refit needs at least {LEAST_ROWS} new rows, got {rows.n_rows}.", "collect more rows.")
+    if model.task == "regression" or is_update or before is not None:
+        return
+    counts = np.bincount(rows.y, minlength=len(model.classes_))
+    if counts.min() < 2:
+        rare = [str(one) for one, n in zip(model.classes_.tolist(), counts, strict=True) if n < 2]
+        raise InputError(
+            f"every class needs at least two new rows, but {listing(rare)} has fewer.",
+            "pass old=, the rows of before.",
+        )
+
+
+def splits_of(model: StoredModel, rows: LabeledRows, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Folds of the new rows, stratified by class."""
+    if model.task == "regression":
+        return list(KFold(FOLDS, shuffle=True, random_state=seed).split(rows.X))
+    counts = np.bincount(rows.y)
+    n_folds = int(np.clip(counts[counts > 1].min(initial=FOLDS), 2, FOLDS))
+    if counts[counts > 0].min() < n_folds:  # a class with a single row is in one fold only
+        return list(KFold(n_folds, shuffle=True, random_state=seed).split(rows.X))
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows.X, rows.y))
+
+
+def predictions_by(blend: Blend | ValueBlend, X: pl.DataFrame) -> Floats:
+    return np.asarray(blend.predict(X) if isinstance(blend, ValueBlend) else blend.predict_proba(X), dtype=np.float64)
+
+
+def side_of(metric: Metric, truth: NDArray[Any], predicted: Floats) -> tuple[float, float | None, float | None]:
+    """The score of one model on the held-out rows, with its interval."""
+    n = len(truth)
+    side = scored_once(ScoredRows(truth, predicted, np.ones(n), np.zeros(n, dtype=np.intp), None), metric, 0.95)
+    value = metric(truth, predicted) if side.value is None else side.value
+    return value, side.low, side.high
