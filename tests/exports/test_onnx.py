@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -16,6 +16,7 @@ from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.coverage import CoverageRule
 from foldwise.errors import InputError
 from foldwise.exports.onnx import export as module
+from foldwise.exports.trees.readers import read_boosted
 from tests.exports.test_sql import (
     CLASSIFIERS,
     MORE_CLASSIFIERS,
@@ -65,6 +66,24 @@ def test_regressors_of_the_catalog(name):
     if name == "catboost":
         table = table_of(table.X.drop("many`levels"), table.y)
     check(fitted(name, table, "regression"), table, 1e-6 if name == "xgboost" else 1e-9)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.5])
+def test_categories_of_histogram_gradient_boosting(step, rng):
+    """Some nodes send only missing cells to the left; unknown categories count as missing."""
+    codes = rng.integers(0, 4, 300).astype(float)
+    codes[rng.random(300) < 0.3] = np.nan
+    X = np.column_stack([step * codes, rng.normal(size=300)])
+    y = np.where(np.isnan(codes), 3.0, codes % 2) + rng.normal(size=300) / 9
+    model = HistGradientBoostingRegressor(max_iter=5, categorical_features=[0]).fit(X, y)
+    rows = pl.DataFrame({"a": [*(step * codes), 9 * step], "b": [*X[:, 1], 0.0]}, nan_to_null=True)
+    trees = [tree for forest in read_boosted(model).forests for tree in forest]
+    assert any(not values for tree in trees for values in tree.among.values())
+    if step == 1.0:
+        assert to_onnx(model, columns=["a", "b"], rows=rows).n_checked == 301
+    else:
+        with pytest.raises(InputError, match="not whole numbers"):
+            to_onnx(model, columns=["a", "b"])
 
 
 @pytest.mark.parametrize("missing", ["ignore", "category"])

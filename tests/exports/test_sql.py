@@ -6,7 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 import sqlglot
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from foldwise import Calibrated, NaiveBayes, StoredModel, open_model, save_model, to_sql
@@ -322,6 +325,16 @@ def test_every_dialect_is_parsed_by_sqlglot(dialect):
         assert isinstance(statement, sqlglot.exp.Select)
     tables = {one.name for one in sqlglot.parse_one(export.query, dialect=dialect).find_all(sqlglot.exp.Table)}
     assert {name for name in tables if not name.startswith("step")} == {HOSTILE}
+
+
+def test_columns_that_a_column_transformer_passes_on():
+    X = pl.DataFrame({"a": ["x", "y", "x", "z"], "b": [1.0, 2.0, 3.0, 4.0]})
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["a"]), remainder="passthrough")
+    model = make_pipeline(encoder, DecisionTreeClassifier(random_state=0)).fit(X, [1, 2, 1, 2])
+    export = to_sql(model, columns={"a": "text", "b": "number"}, keep=[], rows=X)
+    rows, differences = run(export, X, "rows")
+    assert differences == 0
+    assert [row[0] for row in rows] == [1, 2, 1, 2]
 
 
 def test_files_of_an_export(tmp_path):

@@ -16,6 +16,7 @@ from foldwise.exports.trees.splits import SplitTree, sklearn_tree
 
 AT_MOST, MEMBER = 0, 6  # modes of nodes
 SUM = 1  # how trees are combined
+NO_CODE = -2_000_000_000.0  # no category is encoded by it
 
 
 class EnsembleWriter:
@@ -56,7 +57,7 @@ class EnsembleWriter:
             mode = AT_MOST if values_left is None else MEMBER
             self.add_node(tree.feature[i], mode, 0.0 if mode == MEMBER else tree.threshold[i], tree.missing_left[i])
             if values_left is not None:
-                self.members += [*(values_left or [-1e300]), np.nan]
+                self.members += [*whole_numbers(values_left or [NO_CODE]), np.nan]
         for i in inner:
             for side, child in ((0, tree.left[i]), (1, tree.right[i])):
                 is_leaf = tree.left[child] < 0
@@ -104,6 +105,16 @@ class EnsembleWriter:
                 **given,
             )
         )
+
+
+def whole_numbers(values: Sequence[float]) -> Sequence[float]:
+    """Refuse categories that the operator cannot look up."""
+    if not all(value == int(value) and abs(value) < 2**31 for value in values):
+        raise InputError(
+            "categories of boosted trees that are not whole numbers cannot be exported to ONNX.",
+            "encode them as 0, 1, … first.",
+        )
+    return values
 
 
 def summed_values(cells: str, forests: Sequence[Iterable[SplitTree]], starts: Any, graph: OnnxGraph) -> str:
