@@ -24,6 +24,7 @@ from foldwise.app.serving.served_model import open_served
 from tests.app.command_line import refused
 from tests.app.serving.conftest import PLAIN, running
 from tests.app.serving.test_serving import json_rows
+from tests.report.test_browser import BROWSER, FLAGS, playwright
 
 TOKEN = "a-token-for-the-tests"
 ROW = json.dumps(json_rows(PLAIN.X[:1])[0]).encode()
@@ -116,6 +117,32 @@ def test_a_slow_client_is_cut_off(models):
         assert client.recv(100).startswith(b"HTTP/1.1 408")
 
 
+def test_late_and_endless_headers_are_cut_off(models, monkeypatch):
+    monkeypatch.setattr("foldwise.app.web.limited_protocol.HEADER_SECONDS", 0.3)
+    with running({"plain": models["plain"]}) as url:
+        for start in (b"", b"GET /health HTTP/1.1\r\nHost: local"):  # nothing, and half of the headers
+            with connected(url) as client:
+                client.sendall(start)
+                assert closed(client)
+        with connected(url) as client:  # the time begins again with each request
+            for _ in range(3):
+                client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert client.recv(10_000).startswith(b"HTTP/1.1 200")
+                time.sleep(0.2)
+    monkeypatch.undo()
+    with running({"plain": models["plain"]}) as url, connected(url) as client:
+        client.sendall(b"GET /health HTTP/1.1\r\nX: " + b"x" * 70_000)
+        assert closed(client)
+
+
+def closed(client):
+    """Whether the server has closed a connection without an answer."""
+    try:
+        return client.recv(100) == b""
+    except ConnectionResetError:
+        return True
+
+
 def test_sigterm_finishes_open_requests(runs, tmp_path):
     command = [sys.executable, "-m", "foldwise.app.cli", "serve", str(runs["plain"]), "--port", "0"]
     server = subprocess.Popen(
@@ -167,3 +194,23 @@ def test_wrong_options_are_refused(runs, monkeypatch, options, sentence):
 
 def test_a_run_that_does_not_exist_is_refused(here):
     assert "does not exist" in refused("serve", here / "none")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium is installed: apt-get install chromium")
+def test_the_form_of_the_page_predicts_in_a_browser(server):
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(30_000)
+        problems, addresses = [], []
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: addresses.append(request.url))
+        page.goto(f"{server}/")
+        page.click("button")
+        page.wait_for_selector(".answer:not([hidden])")
+        assert page.inner_text(".status").startswith("200 in ")
+        assert "predicted_class" in page.inner_text(".answer")
+        browser.close()
+    assert problems == []
+    assert [one for one in addresses if not one.startswith((server, "data:"))] == []

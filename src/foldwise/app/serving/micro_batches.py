@@ -78,7 +78,11 @@ class MicroBatches:
                 await asyncio.sleep(0)
             taken = self._take()
             if taken:
-                answers = await loop.run_in_executor(self._thread, self._model.predict, [rows for _, rows in taken])
+                asked = [rows for _, rows in taken]
+                try:
+                    answers = await loop.run_in_executor(self._thread, self._model.predict, asked)
+                except Exception as error:  # every request gets an answer, whatever happens
+                    answers = [error] * len(taken)
                 self._answer(taken, answers)
 
     def _take(self) -> list[tuple[WaitingRequest, RequestRows]]:

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from foldwise.app.serving.openapi import PROBLEMS, example_row
 from foldwise.app.serving.served_model import ServedModel
+from foldwise.storage.table_check import WORDS
 
 HERE = files("foldwise.app.serving")
 STATIC = {"/static/page.js": "text/javascript", "/static/page.css": "text/css"}
@@ -34,7 +35,7 @@ def page(models: Mapping[str, ServedModel], document: Mapping[str, Any]) -> Resp
         {
             "name": name,
             "target": model.stored.target,
-            "kinds": model.stored.kinds,
+            "kinds": {column: WORDS[kind] for column, kind in model.stored.kinds.items()},
             "columns": model.columns,
             "path": f"/models/{name}/predict",
             "example": json.dumps({"rows": [example_row(model)]}, indent=2, ensure_ascii=False),

@@ -14,7 +14,14 @@ from foldwise.errors import InputError
 
 LOCAL = "127.0.0.1"
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-PACKAGES = ("starlette", "uvicorn", "jinja2", "python_multipart", "prometheus_client")  # of the extra `web`
+PACKAGES = (
+    "starlette",
+    "uvicorn",
+    "httptools",
+    "jinja2",
+    "python_multipart",
+    "prometheus_client",
+)  # of the extra `web`
 
 
 def check_extra() -> None:

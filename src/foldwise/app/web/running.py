@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from foldwise.app.web.address import ServerAddress, listening_socket
+from foldwise.app.web.limited_protocol import LimitedProtocol
 
 GRACE_SECONDS = 30
 KEEP_ALIVE_SECONDS = 30
@@ -39,6 +40,7 @@ def make_server(app: ASGIApp, address: ServerAddress, when_ready: Callable[[], N
         "access_log": False,
         "server_header": False,
         "proxy_headers": False,  # nobody may claim another address
+        "http": LimitedProtocol,
         "ws": "none",
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         "timeout_graceful_shutdown": GRACE_SECONDS,
