@@ -64,7 +64,7 @@ def measured(context: object, url: str, path: str) -> str:
         page = context.new_page()  # type: ignore[attr-defined]
         page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
         answers: list[object] = []
-        page.on("requestfinished", answers.append)
+        page.on("requestfinished", lambda one, found=answers: found.append(one))
         page.goto(url, wait_until="load")
         seconds.append(page.evaluate(LOAD) / 1000)
         sizes.append(sum(one.sizes()["responseBodySize"] for one in answers))  # type: ignore[attr-defined]

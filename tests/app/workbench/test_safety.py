@@ -15,6 +15,7 @@ import pytest
 from foldwise.app.workbench.worker import answer
 from foldwise.errors import InputError
 from tests.app.workbench.client import BenchClient, pieces
+from tests.slow import slow
 
 TABLE = b"age,play\n1,yes\n2,no\n3,yes\n"
 
@@ -121,24 +122,25 @@ def test_an_upload_is_cut_off_at_the_limit(bench: BenchClient) -> None:
 
 
 def test_a_gzip_bomb_is_refused(bench: BenchClient) -> None:
-    bomb = gzip.compress(gzip.compress(b"a,b\n" + b"0,0\n" * (1 << 24), 9)[:100] + b"\0" * (1 << 29), 9)
+    bomb = 20 * gzip.compress(b"0,0\n" * (1 << 22))  # 320 MB
     assert bench.upload("bomb.csv.gz", bomb).status_code == 201
     page = bench.get("/data/bomb.csv.gz")
     assert page.status_code == 200
-    assert 'role="alert"' in page.text
+    assert "expands to more" in page.text
 
 
 def test_a_zip_bomb_is_refused(bench: BenchClient) -> None:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as bomb:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("xl/workbook.xml", b"<workbook/>")
         with bomb.open("xl/worksheets/sheet1.xml", "w", force_zip64=True) as sheet:
-            for _ in range(1 << 9):
+            for _ in range(300):
                 sheet.write(b" " * (1 << 20))
     assert bench.upload("bomb.xlsx", file.getvalue()).status_code == 201
     page = bench.get("/data/bomb.xlsx")
     assert page.status_code == 200
     assert 'role="alert"' in page.text
+    assert "expand" in page.text
 
 
 class Trap:
@@ -148,7 +150,7 @@ class Trap:
         return os.mkdir, (os.environ["TRAP"],)
 
 
-@pytest.mark.parametrize("name", ["model.csv", "model.parquet", "model.feather", "model.xlsx", "model.sqlite"])
+@pytest.mark.parametrize("name", ["model.csv", *slow("model.parquet", "model.feather", "model.xlsx", "model.sqlite")])
 def test_a_pickle_is_not_opened(bench: BenchClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("TRAP", str(tmp_path / "sprung"))
     content = pickle.dumps(Trap())

@@ -26,6 +26,11 @@ def workbench(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow --host without --cert. Others on the network can read everything.")
     ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name under which browsers reach the workbench, such as that of a proxy. May be repeated."),
+    ] = None,
+    max_bytes: Annotated[int, typer.Option(**INTEGER, help="Size limit for an uploaded file.")] = 2_000_000_000,
 ) -> None:
     """Open the workbench, a web page for the tables and runs of a folder.
 
@@ -38,11 +43,13 @@ def workbench(
     if not folder.is_dir():
         raise InputError(f"FOLDER must be an existing folder, got {str(folder)!r}.", "create it, or check the path.")
     # the workbench always has a token: a link that works once
-    address = server_address(host, port, token=new_token(), cert=cert, key=key, insecure=insecure)
+    address = server_address(
+        host, port, token=new_token(), cert=cert, key=key, insecure=insecure, names=allowed_host or ()
+    )
     check_extra()
     if host is not None and cert is None:
         say(INSECURE)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s")
     from foldwise.app.workbench.server import serve_workbench
 
-    serve_workbench(folder, address)
+    serve_workbench(folder, address, max_bytes)

@@ -23,7 +23,6 @@ from foldwise.app.workbench.pages import PAGES
 from foldwise.app.workbench.signing_in import SignedIn
 from foldwise.errors import InputError
 
-UPLOAD_BYTES = 2 << 30
 STATIC = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 HEADERS = {"content-security-policy": f"{POLICY}; frame-src 'self'"}
 
@@ -80,7 +79,7 @@ async def static(request: Request) -> Response:
     raise HTTPException(404, "There is no such file.")
 
 
-def serve_workbench(folder: Path, address: ServerAddress, upload_bytes: int = UPLOAD_BYTES) -> None:
+def serve_workbench(folder: Path, address: ServerAddress, upload_bytes: int) -> None:
     """Show a folder until Ctrl-C."""
     bench = Workbench(WorkFolder(folder), upload_bytes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -47,12 +48,23 @@ async def upload(request: Request) -> Response:
             async for chunk in request.stream():  # the layer around the application counts its bytes
                 file.write(chunk)
         path = bench.folder.new_table_path(said)
-        os.link(draft, path)  # unlike a rename, it never replaces a file
+        publish(draft, path)
     except OSError as error:
         raise HTTPException(507, f"The file could not be stored: {(error.strerror or 'error').lower()}.") from error
     finally:
         draft.unlink(missing_ok=True)
     return Response(f"/data/{address(path.name)}", 201, media_type="text/plain")
+
+
+def publish(draft: Path, path: Path) -> None:
+    """Give a complete file its name. Unlike a rename, a hard link never replaces a file; not every disk has them."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o666))
+        os.replace(draft, path)
 
 
 async def table(request: Request) -> Response:
