@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import psycopg
 import pytest
@@ -56,6 +57,29 @@ def test_a_run_on_a_folder_that_is_too_large(tmp_path: Path, monkeypatch: pytest
     assert run.task.n_rows == 1200
     assert run.facts["headline"]["test"]["n_rows"] == 600
     assert "sample of 1,200 rows" in " ".join(str(run).split())
+    # the estimate shown first is that of the rows outside of the sample, with an interval
+    outside = run.task.test
+    assert outside is not None
+    losses = -np.log([row[code] for row, code in zip(run.model.predict_proba(outside.X), outside.y, strict=True)])
+    assert run.estimate.value == pytest.approx(losses.mean())
+    low, high = run.estimate.interval()
+    assert high - low == pytest.approx(2 * 1.96 * losses.std(ddof=1) / np.sqrt(600), rel=0.02)
+    assert run.facts["headline"]["estimate"]["value"] == run.estimate.value
+    assert "600 rows of the table that are not in the sample" in run.estimate.method
+
+
+def test_a_large_csv_file_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "orders.csv"
+    mixed_table(4000).drop("id", "gaps").write_csv(path)
+    assert not engine_tables.is_large_csv(path)
+    monkeypatch.setattr(engine_tables, "memory_bytes", lambda: 20 * 16 * 6 * 1200)
+    assert engine_tables.is_large_csv(path)
+    assert not engine_tables.needs_engine(path)  # predictions are streamed by the reader of CSV files
+    given = ["fit", path, "--target", "label", "--out", tmp_path / "r", "--budget", "6s", "--models", "naive_bayes"]
+    assert "--missing cannot be used" in refused(*given, "--missing", "?")
+    code, said, _ = ask(*given)
+    assert code == 0
+    assert "sample of 1,200 rows" in " ".join(said.split())
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from sklearn.base import clone, is_regressor
 
 from foldwise import NaiveBayes
 from foldwise.engines import KeyFolds, TableFacts
@@ -83,6 +84,36 @@ def assert_same_facts(facts: TableFacts, frame: pl.DataFrame, tolerance: float =
 
 def local_gram(frame: pl.DataFrame, names: tuple[str, ...]) -> Any:
     return gram_of(frame.select(pl.col(names).cast(pl.Float64)).to_numpy())
+
+
+def local_nested(
+    frame: pl.DataFrame, target: str, folds: KeyFolds, estimator: Any, settings: list[dict[str, Any]]
+) -> tuple[Any, list[Any], list[float]]:
+    """A plain nested cross-validation by refits, on all rows: inner scores, chosen settings, scores of outer folds."""
+    assigned = folds.assign(frame[folds.key].to_list())
+    X, y = frame.drop(folds.key, target), frame[target].to_numpy()
+    outer_fold, inner_fold = assigned.T
+
+    def losses(setting: dict[str, Any], train: Any, test: Any) -> Any:
+        """The losses of the test rows."""
+        model = clone(estimator).set_params(**setting)
+        if is_regressor(estimator):
+            return (model.fit(X.filter(train), y[train]).predict(X.filter(test)) - y[test]) ** 2
+        shares = model.fit(X.filter(train), y[train]).predict_proba(X.filter(test))
+        index = {label: i for i, label in enumerate(model.classes_.tolist())}
+        own = [shares[i, index[label]] if label in index else 0.0 for i, label in enumerate(y[test].tolist())]
+        return -np.log(np.maximum(own, np.finfo(np.float64).eps))  # as scikit-learn clips probabilities
+
+    root = np.sqrt if is_regressor(estimator) else np.asarray
+    inner_scores, best, outer = [], [], []
+    for o in range(folds.outer):
+        rest = outer_fold != o
+        splits = [(rest & (inner_fold != i), rest & (inner_fold == i)) for i in range(folds.inner or 0)]
+        scores = [np.concatenate([losses(one, *split) for split in splits]).mean() for one in settings]
+        inner_scores.append(scores)
+        best.append(settings[int(np.argmin(scores))])
+        outer.append(root(losses(best[-1], rest, ~rest).mean()))
+    return root(np.array(inner_scores)), best, outer
 
 
 NESTED = KeyFolds("id", outer=3, inner=2, seed=5)

@@ -11,15 +11,13 @@ import pytest
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 
 from foldwise import NaiveBayes
-from foldwise.data import read_table
-from foldwise.engines import KeyFolds, facts_of
+from foldwise.engines import facts_of
 from foldwise.folds import fit_facts
 from foldwise.summaries.passes import Share
 from foldwise.summaries.values import values_of
 from tests.engines.conftest import loader
 from tests.engines.tables import NESTED, assert_same_facts, local_gram, mixed_table
 from tests.slow import slow
-from tests.tables import catalogue, needs_real_tables
 
 
 def test_facts_models_and_folds(load: Any) -> None:
@@ -74,29 +72,3 @@ def test_linear_models(engine: str, request: pytest.FixtureRequest, tmp_path: Pa
     for estimator in (LinearRegression(), Ridge(alpha=2.0)):
         peer = estimator.fit(X[:, :2], X[:, 2])
         np.testing.assert_allclose(fit_facts(estimator, quantity).coef_, peer.coef_, rtol=1e-8)
-
-
-def real_frame(name: str) -> tuple[pl.DataFrame, str]:
-    row = catalogue()[name]
-    target = row["target"]
-    frame = read_table(row["path"], index=False).X.drop_nulls(target)
-    frame = frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
-    names = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind in (pl.String, pl.Boolean)]
-    return frame.select(names).with_row_index("row key").cast({"row key": pl.Int64}), target
-
-
-@pytest.mark.parametrize(
-    ("engine", "most"),
-    [("duckdb", 2_000), *slow(("duckdb", 10**6), ("sqlite", 10**6), ("postgres", 10**6), ("spark", 2_000))],
-)
-@needs_real_tables
-def test_every_real_table(engine: str, most: int, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    names = [name for name, row in catalogue().items() if row["n_classes"] and int(row["rows"]) <= most]
-    if most < 10**6:
-        names = names[:5]
-    with loader(engine, request, tmp_path) as load:
-        for name in names:
-            frame, target = real_frame(name)
-            facts = facts_of(load(frame), target, folds=KeyFolds("row key", outer=3), task="classification")
-            # SQLite adds without a correction, which shows where a class varies far less than the others
-            assert_same_facts(facts, frame, 1e-10 if engine == "sqlite" else 1e-12)

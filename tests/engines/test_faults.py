@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +53,7 @@ class ChangesAfter:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Any, after: int) -> None:
         self.left, self.change, self.ask = after, change, scans.Asker.ask
-        monkeypatch.setattr(scans.Asker, "ask", lambda asker, expression: self(asker, expression))
+        monkeypatch.setattr(scans.Asker, "ask", lambda asker, expression, **options: self(asker, expression))
 
     def __call__(self, asker: Any, expression: Any) -> Any:
         answer = self.ask(asker, expression)
@@ -70,6 +73,52 @@ def test_a_table_that_changes(
         ChangesAfter(monkeypatch, lambda: raw.execute(f"insert into {name} select * from {name} limit 1"), after)
         with pytest.raises(EngineError, match="changed while it was read"):
             facts_of(table, "label")
+
+
+@pytest.mark.parametrize("engine", ["postgres", "sqlite", "file", "duckdb"])
+def test_others_change_cells_meanwhile(
+    engine: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The number of rows stays the same, so that counts tell nothing."""
+    frame = mixed_table(100)
+    if engine == "file":
+        frame.write_parquet(tmp_path / "t.parquet")
+        changed = frame.with_columns(pl.col("far") + 1)
+        ChangesAfter(monkeypatch, lambda: changed.write_parquet(tmp_path / "t.parquet"), 2)
+        with pytest.raises(EngineError, match="changed while it was read"):
+            facts_of(table_of(tmp_path / "t.parquet"), "label")
+        return
+    with loader(engine, request, tmp_path) as load, closing_all() as opened:
+        table = load(frame)
+        name = table.get_name()
+        if engine == "postgres":
+            url = request.getfixturevalue("postgresql_server").replace("+psycopg", "")
+            other: Any = psycopg.connect(url, autocommit=True)
+        elif engine == "sqlite":
+            other = sqlite3.connect(tmp_path / "tables.sqlite", timeout=0, isolation_level=None)
+        else:
+            other = table.get_backend().con.cursor()
+        opened.append(other)
+
+        def change() -> None:
+            with contextlib.suppress(sqlite3.OperationalError):  # SQLite lets nobody write meanwhile
+                other.execute(f"update {name} set far = 5, color = 'red'")
+
+        ChangesAfter(monkeypatch, change, 1)
+        assert_same_facts(facts_of(table, "label"), frame)
+        monkeypatch.undo()
+        other.execute(f"update {name} set far = 5")
+        again = facts_of(table, "label", columns=["far"])  # the next call sees it
+        assert again.total.moments.mean.tolist() == [[5.0]] * 3
+
+
+@contextlib.contextmanager
+def closing_all() -> Iterator[list[Any]]:
+    """Closes what was put into a list."""
+    opened: list[Any] = []
+    yield opened
+    for one in opened:
+        one.close()
 
 
 def test_a_column_that_vanishes(

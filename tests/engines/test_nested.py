@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
-from sklearn.metrics import log_loss
 
 from foldwise import NaiveBayes
 from foldwise.engines import KeyFolds
 from foldwise.errors import InputError
 from foldwise.evaluation import nested_in_engine
 from tests.engines.conftest import loader
-from tests.engines.tables import mixed_table
+from tests.engines.tables import local_nested, mixed_table
 from tests.slow import slow
 
 GRID = [{"alpha": a, "var_floor": f} for a in (0.1, 5.0) for f in (1e-9, 0.3)]
-
-
-def local_scores(frame: Any, folds: KeyFolds) -> tuple[Any, list[Any], list[float]]:
-    """A plain nested cross-validation by refits, on all rows."""
-    assigned = folds.assign(frame["id"].to_list())
-    X, y = frame.drop("id", "label"), frame["label"].to_numpy()
-    inner_scores, best, outer = [], [], []
-    for o in range(folds.outer):
-        scores = []
-        for setting in GRID:
-            losses = 0.0
-            for i in range(folds.inner or 0):
-                train = (assigned[:, 0] != o) & (assigned[:, 1] != i)
-                test = (assigned[:, 0] != o) & (assigned[:, 1] == i)
-                model = NaiveBayes(**setting).fit(X.filter(train), y[train])
-                losses += log_loss(y[test], model.predict_proba(X.filter(test)), normalize=False)
-            scores.append(losses / (assigned[:, 0] != o).sum())
-        inner_scores.append(scores)
-        best.append(GRID[int(np.argmin(scores))])
-        train = assigned[:, 0] != o
-        model = NaiveBayes(**best[-1]).fit(X.filter(train), y[train])
-        outer.append(log_loss(y[~train], model.predict_proba(X.filter(~train))))
-    return np.array(inner_scores), best, outer
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
@@ -49,7 +24,7 @@ def test_naive_bayes(engine: str, request: pytest.FixtureRequest, tmp_path: Path
     frame = mixed_table(800)
     with loader(engine, request, tmp_path) as load:
         found = nested_in_engine(NaiveBayes(), GRID, load(frame), "label", key="id", outer=3, inner=2, seed=4)
-    inner, best, outer = local_scores(frame, KeyFolds("id", 3, 2, 4))
+    inner, best, outer = local_nested(frame, "label", KeyFolds("id", 3, 2, 4), NaiveBayes(), GRID)
     assert found.sample_rows == 800  # the sample is the whole table, so that inner scores are equal as well
     np.testing.assert_allclose(found.inner_scores, inner, rtol=1e-9)
     assert list(found.best_params) == best

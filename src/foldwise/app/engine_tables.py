@@ -13,6 +13,7 @@ from foldwise.errors import InputError
 
 MEMORY_SHARE = 1 / 20  # of the memory of the machine, which the rows of a run may take
 CELL_BYTES = 16
+FIRST_BYTES = 1 << 20  # of a CSV file, from which the number of its rows is estimated
 ADDRESSES = ("postgresql:/", "postgres:/")
 
 
@@ -46,6 +47,24 @@ def needs_engine(path: str | Path) -> bool:
         return int(rows.select(pl.len()).collect().item()) > most_rows(n_columns)
     except (pl.exceptions.PolarsError, OSError):
         return False  # the reader says what is wrong
+
+
+def is_large_csv(path: Path) -> bool:
+    """Whether a path is a CSV file with too many cells for memory, judged by its size and its first megabyte."""
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return False
+    try:
+        n_bytes = path.stat().st_size
+        with path.open("rb") as file:
+            start = file.read(FIRST_BYTES)
+    except OSError:
+        return False  # the reader says what is wrong
+    lines = start.count(b"\n")
+    if not lines:
+        return False
+    head = start[: start.index(b"\n")]
+    n_columns = 1 + max(head.count(one) for one in b",;\t|")
+    return n_bytes / (start.rindex(b"\n") + 1) * lines > most_rows(n_columns)
 
 
 def open_engine(path: str | Path, table: str | None = None, query: str | None = None) -> Any:

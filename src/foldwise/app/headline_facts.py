@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foldwise.app.blend import ValueBlend
 from foldwise.app.estimates import METHOD, VALUES_METHOD, honest_estimate, score_of
 from foldwise.app.fewer_folds import fold_sentences
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.selection import HonestPredictions
+from foldwise.app.task import FitTask
 from foldwise.app.verdict import Verdict, verdict
-from foldwise.evaluation.estimates import Estimate
+from foldwise.evaluation.estimates import Estimate, Spread, StudentSpread
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value_metric
+from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.evaluation.tables import number
 from foldwise.report.sections.leaderboard import membership
 
@@ -54,6 +55,8 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     """Estimate the whole procedure honestly. Its search score comes from the selection that saw all folds."""
     setup, final = result.setup, result.final
     tested, honest = final.selection.tested, final.selection.honest
+    if is_tested_outside(setup.task):
+        return outside_estimate(result, metric)
     search_score = score_of(HonestPredictions(honest.index, final.selection.optimistic, honest.folds), tested, metric)
     groups, method = setup.task.groups, VALUES_METHOD if setup.task.is_quantity else METHOD
     found = honest_estimate(
@@ -68,6 +71,31 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
         f"better by up to {number(abs(gain))}, so the interval is that much wider on the better side"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")
+
+
+def is_tested_outside(task: FitTask) -> bool:
+    """Whether the estimate uses rows of the table outside of the sample that the models learned from.
+
+    Other rows of the same groups, or of earlier times, would not be new data: then the folds decide.
+    """
+    return task.test is not None and task.test.outside and task.groups is None and task.moments is None
+
+
+def outside_estimate(result: FitResult, metric: Metric) -> Estimate:
+    """Estimate the score of the final model by rows outside of the sample, from which nothing was learned or chosen."""
+    test, selection = result.setup.task.test, result.final.selection
+    assert test is not None
+    tested, honest = selection.tested, selection.honest
+    search_score = score_of(HonestPredictions(honest.index, selection.optimistic, honest.folds), tested, metric)
+    known = test.y < test.n_known if test.unseen else np.ones(len(test.y), dtype=bool)
+    y, n = test.y[known], int(known.sum())
+    weights = np.ones(n) if test.weights is None else test.weights[known]
+    rows = ScoredRows(y, result.test_predictions[known], weights, np.zeros(n, dtype=np.intp), None)
+    parts = rows.parts(metric)
+    spread: Spread = StudentSpread(*rows.error(metric)) if parts is None else parts.spread(None)
+    value = test.score(metric, result.test_predictions)
+    method = f"the final model was scored on {n:,} rows of the table that are not in the sample"
+    return Estimate(value, method, spread, search_score, rows.variance(metric), metric.bounds)
 
 
 def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
@@ -171,8 +199,7 @@ def test_facts(result: FitResult) -> dict[str, Any] | None:
     test = result.setup.task.test
     if test is None:
         return None
-    X, model = test.X.select(result.setup.X.columns), result.final.model
-    predicted = model.predict(X) if isinstance(model, ValueBlend) else model.predict_proba(X)
+    predicted = result.test_predictions
     scores = [
         {"title": metric.title, "metric": metric.name, "value": test.score(metric, predicted)}
         for metric in shown_metrics(result)

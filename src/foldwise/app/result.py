@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.app.blend import ValueBlend
 from foldwise.app.coverage import CoverageRule
 from foldwise.app.coverage_facts import coverage_facts, coverage_rule
 from foldwise.app.examples import example_facts
@@ -28,7 +30,7 @@ from foldwise.report.summary import summary_html, summary_text
 from foldwise.storage import save_model
 
 if TYPE_CHECKING:
-    from foldwise.app.blend import Blend, ValueBlend
+    from foldwise.app.blend import Blend
     from foldwise.app.final_model import FinalModel
     from foldwise.app.predictions import FoldPredictions
     from foldwise.app.search_state import SearchState
@@ -50,6 +52,15 @@ class FitResult:
     command: str | None  # the command line that repeats the run
     call: str  # the same in Python
     history: Sequence[Mapping[str, Any]] = ()  # the sessions of a recorded run
+
+    @cached_property
+    def test_predictions(self) -> NDArray[np.float64]:
+        """The predictions of the final model for the rows of a separate test table."""
+        test, model = self.setup.task.test, self.final.model
+        assert test is not None
+        X = test.X.select(self.setup.X.columns)
+        found = model.predict(X) if isinstance(model, ValueBlend) else model.predict_proba(X)
+        return np.asarray(found, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

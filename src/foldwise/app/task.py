@@ -45,6 +45,7 @@ class HeldOut:
     n_known: int = 0  # classes of the training table
     unseen: tuple[str, ...] = ()  # classes that the training table does not have
     share: float | None = None  # of the rows of the table, if they come from it
+    outside: bool = False  # whether these are rows of a large table that are not in the sample
 
     @property
     def n_unseen(self) -> int:
@@ -137,10 +138,11 @@ def make_task(
 
     With `held_out`, this share of the rows is kept out of training and takes the place of a separate test table.
     """
-    sampled = ""
+    sampled, is_outside = "", False
     if is_engine_table(table):
         table, outside, sampled = draw_tables(table, target, seed, task)
-        test = outside if test is None and held_out is None else test
+        is_outside = outside is not None and test is None and held_out is None
+        test = outside if is_outside else test
     whole = read_any(table, target)
     assert whole.y is not None
     # a missing class may have a meaning, which the user must tell; a missing number has none
@@ -186,6 +188,8 @@ def make_task(
     found = None if tested is None else held_out_of(tested, classes, features.X.columns, weights)
     if found is not None and held_out is not None:
         found = replace(found, share=held_out)
+    if found is not None:
+        found = replace(found, outside=is_outside)
     about = outline(features, "regression" if quantity else "classification")
     given = (group_codes, moments, weighed, matrix, positive_index, named)
     return FitTask(features, about, classes, y, *given, found, n_unlabeled, sampled=sampled)

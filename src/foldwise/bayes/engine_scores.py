@@ -8,6 +8,8 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from foldwise.bayes.families.binned import BinnedLikelihood
 from foldwise.bayes.families.categorical import CategoricalLikelihood, LevelTable
@@ -19,30 +21,93 @@ from foldwise.engines.statements import level, literal, number
 from foldwise.errors import InputError
 from foldwise.summaries.number_kernels import Floats
 
+IMPOSSIBLE = -1e300
+
+
+def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, label: str) -> Any:
+    """Return a table of label, fold and log P(class, row), each row by the model of its fold: columns j0, j1, …"""
+    if asker.kind.columnar:  # a join with a small table is far faster than a case with one branch per category
+        asker = with_lookups(models, asker, fold)
+    by_model = [joint_expressions(model, asker) for model in models]
+    table = asker.table
+    # a row is scored only by the model of its own fold: engines evaluate the branch of a case that applies
+    joint = {
+        f"j{c}": asker.ibis.cases(*[(table[fold] == o, one[c]) for o, one in enumerate(by_model)])
+        for c in range(len(models[0].classes))
+    }
+    return table.select(label=table[label], fold=table[fold], **joint)
+
+
+def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> Asker:
+    """Join the logarithms of all categories, by column and fold. They are small tables of this machine."""
+    folded, n_classes = asker.table, len(models[0].classes)
+    joined = folded
+    cells: dict[str, Any] = {}
+    tables: dict[str, list[pl.DataFrame]] = {}
+    for o, model in enumerate(models):
+        present = np.isfinite(model.log_prior)
+        for table in level_tables(model):
+            logs = np.zeros((len(table.levels), n_classes))
+            logs[:, present] = finite(table.log[:-2, present])
+            columns = {log_name(table.name, c): logs[:, c] for c in range(n_classes)}
+            cells[table.name], levels = levels_of(table, asker)
+            rows = {"level": levels, "fold": [o] * len(logs), **columns}
+            if table.levels:
+                tables.setdefault(table.name, []).append(pl.DataFrame(rows, schema_overrides={"fold": pl.Int64}))
+    for j, (name, parts) in enumerate(tables.items()):
+        names = {"level": f"(level {j})", "fold": f"(fold {j})"}
+        lookup = asker.ibis.memtable(pl.concat(parts).rename(names).to_arrow())
+        joined = joined.left_join(
+            lookup, [cells[name] == lookup[names["level"]], folded[fold] == lookup[names["fold"]]]
+        )
+    return Asker(joined)
+
+
+def log_name(column: str, c: int) -> str:
+    """Name the joined column of the logarithms of one class."""
+    return f"(log {c} of {column})"
+
+
+def level_tables(model: FinishedModel) -> list[LevelTable]:
+    """Return the tables of all categorical columns."""
+    plain = [unweighted(likelihood) for likelihood in model.likelihoods]
+    return [table for one in plain if isinstance(one, CategoricalLikelihood) for table in one.tables]
+
+
+def unweighted(likelihood: Any) -> Any:
+    """Multiply the logarithms by the weights of the columns, if there are some."""
+    if isinstance(likelihood, WeightedLikelihood):
+        return scale_tables(likelihood.inner, likelihood.weights)
+    return likelihood
+
 
 def joint_expressions(finished: FinishedModel, asker: Asker) -> list[Any]:  # (K,)
-    """Return log P(class, row) divided by the temperature, one expression per class."""
-    terms = [[literal(asker, value)] for value in finite(finished.log_prior).tolist()]
+    """Return log P(class, row) divided by the temperature, one expression per class.
+
+    A class without training rows has a constant far below every logarithm that can occur, instead of minus infinity.
+    """
+    present = np.isfinite(finished.log_prior)
+    priors = np.where(present, finished.log_prior, IMPOSSIBLE)
+    terms = [[literal(asker, value)] for value in priors.tolist()]
     for likelihood in finished.likelihoods:
-        for column in column_terms(likelihood, asker):
-            for own, term in zip(terms, column, strict=True):
-                own.append(term)
+        for column in column_terms(likelihood, asker, present):
+            for c, term in zip(np.flatnonzero(present).tolist(), column, strict=True):
+                terms[c].append(term)
     joint = [reduce(add, own) for own in terms]
     temperature = finished.setting.temperature
     return joint if temperature == 1 else [one / literal(asker, temperature) for one in joint]
 
 
-def column_terms(likelihood: Any, asker: Asker) -> list[list[Any]]:  # (d, K)
-    """Return the log-likelihoods of each column, one expression per class."""
-    if isinstance(likelihood, WeightedLikelihood):
-        likelihood = scale_tables(likelihood.inner, likelihood.weights)
+def column_terms(likelihood: Any, asker: Asker, present: NDArray[np.bool_]) -> list[list[Any]]:  # (d, classes)
+    """Return the log-likelihoods of each column, one expression per class that is present."""
+    likelihood = unweighted(likelihood)
     if isinstance(likelihood, CategoricalLikelihood):
-        return [level_terms(table, asker) for table in likelihood.tables]
+        return [level_terms(table, asker, present) for table in likelihood.tables]
     if isinstance(likelihood, GaussianLikelihood):
-        return [gaussian_terms(likelihood, j, asker) for j in range(len(likelihood.names))]
+        return [gaussian_terms(likelihood, j, asker, present) for j in range(len(likelihood.names))]
     if isinstance(likelihood, BinnedLikelihood):
         pairs = zip(likelihood.tables, likelihood.cuts, strict=True)
-        return [bin_terms(table, cuts, asker) for table, cuts in pairs]
+        return [bin_terms(table, cuts, asker, present) for table, cuts in pairs]
     raise InputError(
         "an engine scores rows only with the distribution families 'gaussian', 'categorical' and 'binned', and "
         "with missing='ignore' for numbers.",
@@ -50,18 +115,24 @@ def column_terms(likelihood: Any, asker: Asker) -> list[list[Any]]:  # (d, K)
     )
 
 
-def level_terms(table: LevelTable, asker: Asker) -> list[Any]:
+def level_terms(table: LevelTable, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
     """Look the value of a categorical column up; the last two slots are those of missing and unseen values."""
+    cell, levels = levels_of(table, asker)
+    logs, classes = finite(table.log[:, present]).T, np.flatnonzero(present).tolist()
+    names = [log_name(table.name, c) for c in classes]
+    if names and names[0] in asker.table.columns:
+        return [joined_log(asker, cell, own, name) for own, name in zip(logs, names, strict=True)]
+    return [look_up(asker, cell, levels, own) for own in logs]
+
+
+def levels_of(table: LevelTable, asker: Asker) -> tuple[Any, list[Any]]:
+    """Return the cell of a categorical column, and the levels it is compared with."""
     column = asker.table[table.name]
-    cell: Any
-    levels: list[Any]
     if column.type().is_boolean():
-        cell, levels = level(asker, table.name, "flag"), [int(one) for one in table.levels]
-    elif column.type().is_numeric():
-        cell, levels = number(asker, column), [float(one) for one in table.levels]
-    else:
-        cell, levels = level(asker, table.name, "text"), list(table.levels)
-    return [look_up(asker, cell, levels, logs) for logs in finite(table.log).T]
+        return level(asker, table.name, "flag"), [int(one) for one in table.levels]
+    if column.type().is_numeric():
+        return number(asker, column), [float(one) for one in table.levels]
+    return level(asker, table.name, "text"), list(table.levels)
 
 
 def look_up(asker: Asker, cell: Any, levels: Sequence[Any], logs: Floats) -> Any:
@@ -71,21 +142,28 @@ def look_up(asker: Asker, cell: Any, levels: Sequence[Any], logs: Floats) -> Any
     return asker.ibis.cases(*cases, else_=literal(asker, logs[-1]))
 
 
-def gaussian_terms(likelihood: GaussianLikelihood, j: int, asker: Asker) -> list[Any]:
+def joined_log(asker: Asker, cell: Any, logs: Floats, name: str) -> Any:
+    """Return the joined logarithm, or that of a missing or unseen value."""
+    other = asker.ibis.ifelse(cell.isnull(), literal(asker, logs[-2]), literal(asker, logs[-1]))
+    return asker.ibis.coalesce(asker.table[name], other)
+
+
+def gaussian_terms(likelihood: GaussianLikelihood, j: int, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
     """Compute log N(x), which is 0 for a missing cell."""
     x = number(asker, asker.table[likelihood.names[j]])
     found = []
-    for mean, scale, norm in zip(likelihood.mean[:, j], likelihood.scale[:, j], likelihood.log_norm[:, j], strict=True):
+    numbers = (likelihood.mean, likelihood.scale, likelihood.log_norm)
+    for mean, scale, norm in zip(*[array[present, j] for array in numbers], strict=True):
         apart = x - literal(asker, mean)
         found.append((literal(asker, norm) - literal(asker, scale) * apart * apart).fill_null(0.0))
     return found
 
 
-def bin_terms(table: LevelTable, cuts: Floats, asker: Asker) -> list[Any]:
+def bin_terms(table: LevelTable, cuts: Floats, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
     """Look the bin of a number up; a value equal to a cut point is below it."""
     x = number(asker, asker.table[table.name])
     found = []
-    for logs in finite(table.log).T:
+    for logs in finite(table.log[:, present]).T:
         cases = [(x.isnull(), literal(asker, logs[-2]))]
         cases += [(x <= literal(asker, cut), literal(asker, log)) for cut, log in zip(cuts, logs, strict=False)]
         found.append(asker.ibis.cases(*cases, else_=literal(asker, logs[len(cuts)])))
@@ -97,6 +175,6 @@ def finite(logs: Floats) -> Floats:
     if not np.isfinite(logs).all():
         raise InputError(
             "an engine cannot score rows with a model in which a probability is 0.",
-            "use alpha above 0, and leave classes without rows out of the table expression.",
+            "use alpha above 0.",
         )
     return logs

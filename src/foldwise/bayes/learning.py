@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -77,23 +78,28 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
         """
         return self._learn_facts(facts, first=True)
 
-    def joint_expressions(self, asker: Any) -> list[Any]:
-        """Return log P(class, row) divided by the temperature, as expressions of an engine.
+    def joint_by_fold(self, models: Sequence[Any], asker: Any, fold: str, label: str) -> Any:
+        """Return log P(class, row) divided by the temperature, as a table expression of an engine.
 
         Parameters
         ----------
+        models : list of NaiveBayes
+            One fitted model for each fold.
         asker : Asker
             The table whose rows are scored, and its engine.
+        fold : str
+            Name of the column with the index of the model of each row.
+        label : str
+            Name of the target.
 
         Returns
         -------
-        list of ibis.Value
-            One expression per class.
+        ibis.Table
+            The columns label, fold, and j0, j1, …: one per class.
         """
-        from foldwise.bayes.engine_scores import joint_expressions
+        from foldwise.bayes.engine_scores import joint_by_fold
 
-        check_is_fitted(self)
-        return joint_expressions(self._finished, asker)
+        return joint_by_fold([model._finished for model in models], asker, fold, label)
 
     def _learn(
         self, X: Any, y: Any, sample_weight: Any, first: bool, partial: bool = False, classes: Any = None

@@ -48,12 +48,13 @@ class Asker:
         with self.kind.prepared(self.connection):
             yield
 
-    def ask(self, expression: Any) -> pl.DataFrame:
-        """Run an expression and return its rows."""
+    def ask(self, expression: Any, *, with_tables: bool = False) -> pl.DataFrame:
+        """Run an expression and return its rows; `with_tables` says that it contains tables of this machine."""
         with engine_errors(f"{self.kind.label} could not run a statement"):
             text = str(self.connection.compile(expression, pretty=True))
             self.statements.append(text)
-            if self.kind.name == "duckdb":  # Ibis would compile again, which takes seconds for 1,000 columns
+            if self.kind.name == "duckdb" and not with_tables:
+                # Ibis would compile again, which takes seconds for 1,000 columns
                 return frame_of_arrow(self.connection.con.sql(text).to_arrow_table())
             return frame_of_arrow(self.connection.to_pyarrow(expression))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,9 +13,11 @@ from foldwise.data.schema import Column, listing
 from foldwise.data.target import MOST_NUMERIC_CLASSES, encode_labels, label_array, task_of
 from foldwise.engines.asking import Asker
 from foldwise.engines.table_facts import Cell
-from foldwise.errors import EngineError, InputError
+from foldwise.errors import InputError
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.number_kernels import Floats
+
+MOST_BITS = 10**9  # of DuckDB's bitstring_agg
 
 
 def check_there(names: Iterable[str], known: Sequence[str]) -> None:
@@ -62,6 +64,8 @@ def decide_task(asker: Asker, target: str, task: str | None) -> str:
 def check_unique(asker: Asker, key: str, n_rows: int) -> None:
     """Refuse a key that is missing or that two rows share, because folds would not be reproducible."""
     column = asker.table[key]
+    if asker.kind.name == "duckdb" and column.type().is_integer() and is_dense(asker, column, n_rows):
+        return
     counted = asker.table.select(key=column)
     twice = counted.group_by("key").aggregate(counted.count().name("n"))
     [found] = asker.ask(twice.aggregate([(twice.n.max()).name("most"), twice["key"].count().name("n")])).iter_rows()
@@ -70,6 +74,17 @@ def check_unique(asker: Asker, key: str, n_rows: int) -> None:
             f"the key must have a different value in every row, but column {key!r} has missing or repeated values.",
             "choose another column as the key.",
         )
+
+
+def is_dense(asker: Asker, column: Any, n_rows: int) -> bool:
+    """Whether integers are present and unique in every row: one bit per possible value is enough, if they are dense."""
+    ends = asker.table.aggregate([column.min().name("low"), column.max().name("high"), column.count().name("n")])
+    [(low, high, n)] = asker.ask(ends).iter_rows()
+    if n != n_rows or not n_rows or high - low >= min(16 * n_rows, MOST_BITS):
+        return False
+    base = asker.compile(asker.table.select(key=column.cast("int64")))
+    text = f"SELECT bit_count(bitstring_agg(key, {int(low)}, {int(high)})) AS n FROM ({base}) AS base"
+    return int(asker.ask_sql(text, {"n": "int64"}, 1)["n"][0]) == n_rows
 
 
 def sorted_classes(answer: pl.DataFrame, target: str) -> NDArray[Any]:
@@ -105,11 +120,3 @@ def check_complete(moments: Mapping[Cell, Moments], rows: Mapping[Cell, Floats],
                 f"linear models need complete numeric columns, but {names[int(gaps[0])]!r} has missing cells.",
                 "filter these rows out or fill the cells in the table expression, or leave the column out.",
             )
-
-
-def refuse_change() -> NoReturn:
-    """Raise because two statements saw different rows."""
-    raise EngineError(
-        "the table changed while it was read: two statements saw different rows.",
-        "repeat the call when nobody writes to the table, or pass a snapshot of the table.",
-    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from foldwise.data.reading.protocol import first_line
 from foldwise.data.schema import listing
+from foldwise.engines.engine_kinds import FILES_READ
 from foldwise.errors import EngineError, InputError
 
 FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv"}
@@ -117,6 +118,7 @@ def read_files(connection: Any, paths: Sequence[Path]) -> Any:
             f"the files must all be Parquet or all be CSV, but are {listing(path.name for path in paths)}.",
             "pass a glob such as 'folder/*.parquet'.",
         )
+    FILES_READ[connection] = tuple(paths)
     read = getattr(connection, str(readers.pop()))
     try:
         # DuckDB would read a name with * or ? as a pattern

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from hashlib import md5
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
 
-from foldwise.errors import InputError
+from foldwise.errors import EngineError, InputError
 
 Preparation = Callable[[Any], Any]  # an Ibis connection to a context manager
 
@@ -27,23 +29,90 @@ class EngineKind:
 
 
 @contextmanager
-def right_statistics(connection: Any) -> Iterator[None]:
-    """Let DuckDB ignore the statistics of Parquet files, from which version 2.0.0 concludes that NaN does not occur."""
+def duckdb_snapshot(connection: Any) -> Iterator[None]:
+    """Let all statements see the same rows: by a transaction, and by looking whether files changed.
+
+    DuckDB also has to ignore the statistics of Parquet files, from which version 2.0.0 concludes that there is no NaN.
+    """
     name = "disabled_optimizers"
     before = connection.raw_sql(f"select current_setting('{name}')").fetchone()[0] or ""
     both = ",".join({*filter(None, before.split(",")), "statistics_propagation"})
-    connection.raw_sql(f"set {name}='{both}'")
+    raw = connection.con
+    is_first = not in_transaction(raw)
+    raw.execute(f"set {name}='{both}'")
+    if is_first:
+        raw.execute("begin transaction")
+    files = file_states(connection)
     try:
         yield
+        if file_states(connection) != files:
+            refuse_change()
     finally:
-        connection.raw_sql(f"set {name}='{before}'")
+        if is_first:
+            raw.execute("rollback")
+        if is_first or in_transaction(raw):
+            raw.execute(f"set {name}='{before}'")
+
+
+def in_transaction(raw: Any) -> bool:
+    """Whether a connection of DuckDB is in a transaction: otherwise every statement has a number of its own.
+
+    A transaction that an error has aborted counts as none: nothing can be asked in it.
+    """
+    import duckdb
+
+    try:
+        first, second = (raw.execute("select txid_current()").fetchone() for _ in range(2))
+    except duckdb.Error:
+        return False
+    return bool(first == second)
+
+
+FILES_READ: WeakKeyDictionary[Any, tuple[Path, ...]] = WeakKeyDictionary()  # by connection of DuckDB
+
+
+def file_states(connection: Any) -> list[tuple[int, int, int]]:
+    """Return what tells whether the files behind a connection changed: inode, size and time of the last change."""
+    found = [path.stat() for path in FILES_READ.get(connection, ()) if path.exists()]
+    return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
 
 @contextmanager
-def with_md5(connection: Any) -> Iterator[None]:
-    """Give SQLite the function md5."""
-    connection.con.create_function("md5", 1, hex_md5, deterministic=True)
-    yield
+def postgres_snapshot(connection: Any) -> Iterator[None]:
+    """Let all statements see the rows of one moment, unless the caller is in a transaction of their own."""
+    raw = connection.con
+    if raw.info.transaction_status.name != "IDLE":
+        yield
+        return
+    raw.execute("begin transaction isolation level repeatable read read only")
+    try:
+        yield
+    finally:
+        if not raw.closed and not raw.broken:
+            raw.execute("rollback")
+
+
+@contextmanager
+def sqlite_snapshot(connection: Any) -> Iterator[None]:
+    """Give SQLite the function md5, and let all statements see the same rows: others cannot write meanwhile."""
+    raw = connection.con
+    raw.create_function("md5", 1, hex_md5, deterministic=True)
+    is_first = not raw.in_transaction
+    if is_first:
+        raw.execute("begin")
+    try:
+        yield
+    finally:
+        if is_first and raw.in_transaction:
+            raw.rollback()
+
+
+def refuse_change() -> NoReturn:
+    """Raise because two statements saw different rows."""
+    raise EngineError(
+        "the table changed while it was read: two statements saw different rows.",
+        "repeat the call when nobody writes to the table, or pass a snapshot of the table.",
+    )
 
 
 def hex_md5(text: str | None) -> str | None:
@@ -54,10 +123,14 @@ def hex_md5(text: str | None) -> str | None:
 ENGINES = {
     kind.name: kind
     for kind in (
-        EngineKind("duckdb", "DuckDB", "duckdb", grouping_sets=True, columnar=True, prepared=right_statistics),
-        EngineKind("postgres", "PostgreSQL", "postgres", grouping_sets=True, columnar=False),
+        EngineKind("duckdb", "DuckDB", "duckdb", grouping_sets=True, columnar=True, prepared=duckdb_snapshot),
+        EngineKind(
+            "postgres", "PostgreSQL", "postgres", grouping_sets=True, columnar=False, prepared=postgres_snapshot
+        ),
         EngineKind("pyspark", "Spark", "spark", grouping_sets=True, columnar=False),
-        EngineKind("sqlite", "SQLite", "duckdb", grouping_sets=False, columnar=False, has_nan=False, prepared=with_md5),
+        EngineKind(
+            "sqlite", "SQLite", "duckdb", grouping_sets=False, columnar=False, has_nan=False, prepared=sqlite_snapshot
+        ),
     )
 }
 

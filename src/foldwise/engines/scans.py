@@ -22,10 +22,10 @@ from foldwise.engines.checks import (
     check_unique,
     column_of,
     decide_task,
-    refuse_change,
     refuse_infinite_sums,
     sorted_classes,
 )
+from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_folds import KeyFolds, check_key
 from foldwise.engines.statements import Statements, pivot_of
 from foldwise.engines.table_facts import Cell, CellFacts, TableFacts

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.model_selection import ParameterGrid
 
 from foldwise.engines.asking import Asker
-from foldwise.engines.checks import refuse_change
+from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_folds import OUTER, KeyFolds
 from foldwise.engines.scans import facts_of
 from foldwise.engines.statements import fold_of, is_sampled
@@ -26,6 +28,7 @@ from foldwise.folds.fitting_facts import fit_facts, squared_error
 SAMPLE_ROWS = 20_000
 FOLD = "(fold)"
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
+LARGEST_LOSS = float(-np.log(np.finfo(np.float64).eps))  # as in scikit-learn, which clips probabilities
 CLASS_METRICS = {"log_loss": False, "brier": False, "accuracy": True}  # whether higher is better
 VALUE_METRICS = {"mse": False, "rmse": False}
 
@@ -178,7 +181,24 @@ def nested_in_engine(
     products replace the counts of categories. Their squared error follows from the Gram matrices of the test folds, so
     no rows are drawn or scored.
     """
-    folds = KeyFolds(key, outer, inner, seed)
+    with Asker(table).prepared():  # all statements see the same rows
+        return nested_on_snapshot(
+            estimator, settings, table, target, KeyFolds(key, outer, inner, seed), columns, metric, values, sample
+        )
+
+
+def nested_on_snapshot(
+    estimator: Any,
+    settings: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
+    table: Any,
+    target: str,
+    folds: KeyFolds,
+    columns: Sequence[str] | None,
+    metric: str | None,
+    values: Sequence[str],
+    sample: int,
+) -> EngineNestedResult:
+    """Do the work of `nested_in_engine`."""
     is_linear = not hasattr(estimator, "fit_facts")
     task = "regression" if is_regressor(estimator) else "classification"
     facts = facts_of(table, target, columns=columns, folds=folds, values=values, gram=is_linear, task=task)
@@ -253,7 +273,7 @@ class ClassStudy:
             chosen = inner.argmax(axis=1) if better else inner.argmin(axis=1)
             best = tuple(self.settings[s] for s in chosen)
             models = [self._model(self.facts.train(o), setting) for o, setting in enumerate(best)]
-            scores = self.asker.ask(self._scored(models)).sort("fold")
+            scores = self.asker.ask(self._scored(models), with_tables=True).sort("fold")
         n = scores["n"].cast(pl.Float64).to_numpy()
         if int(n.sum()) != self.facts.n_rows:
             refuse_change()
@@ -296,36 +316,33 @@ class ClassStudy:
         index = {label: c for c, label in enumerate(classes.tolist())}
         y = np.array([index[label] for label in rows["(label)"].to_list()])
         losses: list[list[list[NDArray[np.float64]]]] = []
-        for o in range(self.folds.outer):
-            parts: list[list[NDArray[np.float64]]] = [[] for _ in self.settings]
-            for i in range(self.folds.inner or 0):
-                test = np.flatnonzero((assigned[:, 0] != o) & (assigned[:, 1] == i))
-                if not test.size:
-                    continue
-                train, part = self.facts.train(o, i), X[test]
-                for s, setting in enumerate(self.settings):
-                    logs = self._model(train, setting).predict_log_proba(part)
-                    parts[s].append(row_scores(logs, y[test], self.metric))
-            losses.append(parts)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # kernels release the lock of the interpreter
+            for o in range(self.folds.outer):
+                parts: list[list[NDArray[np.float64]]] = [[] for _ in self.settings]
+                for i in range(self.folds.inner or 0):
+                    test = np.flatnonzero((assigned[:, 0] != o) & (assigned[:, 1] == i))
+                    if not test.size:
+                        continue
+                    given = partial(self._scores, self.facts.train(o, i), X[test], y[test])
+                    for s, scores in enumerate(pool.map(given, self.settings)):
+                        parts[s].append(scores)
+                losses.append(parts)
         means = np.array([[np.concatenate(one).mean() for one in parts] for parts in losses])
         errors = [[np.concatenate(one).std(ddof=1) / np.sqrt(sum(map(len, one))) for one in p] for p in losses]
         return means, np.array(errors)
+
+    def _scores(
+        self, train: TableFacts, X: pl.DataFrame, y: NDArray[np.intp], setting: dict[str, Any]
+    ) -> NDArray[np.float64]:
+        """Score some rows with the model of a setting."""
+        return row_scores(self._model(train, setting).predict_log_proba(X), y, self.metric)
 
     def _scored(self, models: Sequence[Any]) -> Any:
         """Sum the scores of all rows, each by the model of its outer fold."""
         ibis, labels = self.asker.ibis, self.facts.classes
         assert labels is not None
-        # a row is scored only by the model of its own fold: engines evaluate the branch of a case that applies
         folded = self.asker.table.mutate(**{FOLD: fold_of(self.asker, self.folds, OUTER, self.folds.outer)})
-        by_model = [model.joint_expressions(Asker(folded)) for model in models]
-        joint = folded.select(
-            label=folded[self.facts.target],
-            fold=folded[FOLD],
-            **{
-                f"j{c}": ibis.cases(*[(folded[FOLD] == o, one[c]) for o, one in enumerate(by_model)])
-                for c in range(len(labels))
-            },
-        )
+        joint = models[0].joint_by_fold(models, Asker(folded), FOLD, self.facts.target)
         return summed(ibis, joint, labels.tolist(), self.metric)
 
 
@@ -333,7 +350,7 @@ def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: str) -> N
     """Return the score of each row from its log-probabilities."""
     own = logs[np.arange(len(y)), y]
     if metric == "log_loss":
-        return np.asarray(-own)
+        return np.minimum(-own, LARGEST_LOSS)
     if metric == "accuracy":
         return np.asarray(logs.argmax(axis=1) == y, dtype=np.float64)
     shares = np.exp(logs)
@@ -361,7 +378,7 @@ def summed(ibis: Any, joint: Any, labels: Sequence[Any], metric: str) -> Any:
     else:
         own = ibis.cases(*[(whole.label == label, whole[name]) for label, name in zip(labels, names, strict=True)])
         if metric == "log_loss":
-            score = whole.top + whole.total.ln() - own
+            score = ibis.least(whole.top + whole.total.ln() - own, LARGEST_LOSS)
         else:
             squares = reduce(lambda a, b: a + b, [power((whole[name] - whole.top) * 2) for name in names])
             share = power(own - whole.top) / whole.total

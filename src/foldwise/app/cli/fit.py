@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from foldwise.app import cli
 from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
 from foldwise.app.cli.paths import check_table
-from foldwise.app.engine_tables import close_engine, name_of, needs_engine, open_engine
+from foldwise.app.engine_tables import close_engine, is_large_csv, name_of, needs_engine, open_engine
 from foldwise.app.progress import RunProgress
 from foldwise.app.run_folder import MODEL, REPORT, check_exists, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
@@ -67,12 +67,22 @@ class FitRequest:
     @property
     def in_engine(self) -> bool:
         """Whether the table stays in a database or in files that are too large."""
-        return self.query is not None or (self.table is not None and needs_engine(self.table))
+        if self.query is not None:
+            return True
+        return self.table is not None and (needs_engine(self.table) or is_large_csv(self.table))
 
     def source(self) -> Any:
         """The path of the table, or its expression."""
         if self.table is None or not self.in_engine:
             return None if self.table is None else str(self.table)
+        named = {"missing_values": "missing", "kinds": "kind", "skip_rows": "skip-rows"}
+        others = [f"--{named.get(name, name)}" for name in self.reading if name != "table"]
+        if others:
+            raise InputError(
+                f"{', '.join(others)} cannot be used with a database, several files, or a file that is larger than the "
+                "memory of a run, because DuckDB or the database reads the table.",
+                "omit it, or write the table to a Parquet file first.",
+            )
         return open_engine(self.table, self.reading.get("table"), self.query)
 
     def open(self, folder: Path) -> RunRecord:
