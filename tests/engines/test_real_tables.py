@@ -24,8 +24,10 @@ from tests.tables import catalogue, needs_real_tables
 KEY = "row key"
 FEW = ["weather_nominal", "penguins", "california_housing"]
 SPARK = [*FEW, "primary_tumor", "credit_g", "abalone"]
-MODEL_ROWS = 300  # of a table, drawn at random, for models and nested scores
-MODEL_COLUMNS = 6  # the first ones: a statement has one branch per category, class and fold
+MODEL_ROWS = 300  # of a table, drawn at random by class, for models and nested scores
+MODEL_COLUMNS = (
+    6  # the first ones, two if there are many classes: a statement has one branch per category, class and fold
+)
 MODEL_LEVELS = 30  # columns with more categories are left out of models; facts have all of them
 GRID = [{"alpha": 0.5, "var_floor": 1e-9}, {"alpha": 5.0, "var_floor": 0.1}]
 RIDGES = [{"alpha": 0.1}, {"alpha": 30.0}]
@@ -46,9 +48,14 @@ def real_frame(name: str) -> tuple[pl.DataFrame, str]:
 def model_frame(name: str) -> tuple[pl.DataFrame, str]:
     """Some rows and columns of a table."""
     frame, target = real_frame(name)
-    frame = frame.sample(min(MODEL_ROWS, frame.height), seed=1)
+    frame = frame.sample(fraction=1, shuffle=True, seed=1)
+    if catalogue()[name]["n_classes"] and frame.height > MODEL_ROWS:  # as many rows of each class, if it has them
+        share = MODEL_ROWS // frame[target].n_unique()
+        frame = frame.filter(pl.int_range(pl.len()).over(target) < share)
+    frame = frame[:MODEL_ROWS]
     few = [one for one in frame.columns if frame[one].dtype != pl.String or frame[one].n_unique() <= MODEL_LEVELS]
-    columns = [one for one in few if one not in (KEY, target)][:MODEL_COLUMNS]
+    n_columns = min(MODEL_COLUMNS, max(2, 40 // int(catalogue()[name]["n_classes"] or 1)))
+    columns = [one for one in few if one not in (KEY, target)][:n_columns]
     return frame.select(KEY, *columns, target), target
 
 
