@@ -9,6 +9,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from statistics import median
 
@@ -20,11 +21,13 @@ sys.path.insert(0, str(HERE.parent))
 from tests.app.workbench.running import BROWSER, FLAGS, FOLDWISE, RunningBench  # noqa: E402
 
 N_LOADS = 5
+WARM_SECONDS = 5  # in which a user would find the page
 HEAD = """# Benchmarks: pages of the workbench
 
 Made by `benchmarks/workbench_pages.py` after a run of {budget} on `{name}`: the time from the request to the load event
-in chromium, and all bytes that were sent for the page. The first load also reads the run or the table in a worker. The
-others are the median of {n}. Browsers keep scripts and styles for an hour, but here every load fetches them.
+in chromium, and all bytes that were sent for the page. The first load also reads the run or the table in a worker,
+which the server starts beforehand. The others are the median of {n}. Browsers keep scripts and styles for an hour, but
+here every load fetches them.
 
 | page | first load | further loads | bytes |
 |---|---|---|---|
@@ -49,6 +52,7 @@ def main() -> None:
             browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
             context = browser.new_context()
             context.new_page().goto(bench.link)
+            time.sleep(WARM_SECONDS)
             pages = ("/runs/run", "/runs/run/report", f"/data/{table.name}", "/runs", "/runs/run/ask")
             rows = [measured(context, bench.base + path, path) for path in pages]
             browser.close()
@@ -67,7 +71,7 @@ def measured(context: object, url: str, path: str) -> str:
         page.on("requestfinished", lambda one, found=answers: found.append(one))
         page.goto(url, wait_until="load")
         seconds.append(page.evaluate(LOAD) / 1000)
-        sizes.append(sum(one.sizes()["responseBodySize"] for one in answers))  # type: ignore[attr-defined]
+        sizes.append(sum(len(one.response().body()) for one in answers))  # type: ignore[attr-defined]
         page.close()
     return f"| `{path}` | {seconds[0]:.2f} s | {median(seconds[1:]):.2f} s | {max(sizes) / 1e6:.2f} MB |"
 

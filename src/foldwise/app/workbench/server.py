@@ -57,13 +57,14 @@ async def missing(scope: Scope, receive: Receive, send: Send) -> None:
 @asynccontextmanager
 async def lifespan(bench: Workbench) -> AsyncIterator[None]:
     """Keep the queue going while the server runs."""
-    queue = asyncio.create_task(bench.keep_queue())
+    tasks = [asyncio.create_task(one) for one in (bench.keep_queue(), bench.workers.warm())]
     try:
         yield
     finally:
-        queue.cancel()
-        with suppress(asyncio.CancelledError):
-            await queue
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError, InputError):
+                await task
         await bench.close()
 
 

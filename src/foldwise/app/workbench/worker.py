@@ -31,6 +31,7 @@ class WorkerPool:
 
     def __init__(self, n_workers: int = 2) -> None:
         self._idle: list[asyncio.subprocess.Process] = []
+        self._n_workers = n_workers
         self._free = asyncio.Semaphore(n_workers)
 
     async def __call__(self, function: str, seconds: float = SECONDS, **arguments: Any) -> Any:
@@ -78,6 +79,10 @@ class WorkerPool:
             *command, stdin=pipe, stdout=pipe, limit=LONGEST_ANSWER, start_new_session=True
         )
 
+    async def warm(self) -> None:
+        """Start the workers before they are needed, because loading libraries takes seconds."""
+        await asyncio.gather(*(self(f"{__name__}:load_libraries") for _ in range(self._n_workers)))
+
     async def close(self) -> None:
         """Kill the workers."""
         while self._idle:
@@ -122,6 +127,12 @@ def answer(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:  # the trace is for the log, not for the page
         sys.excepthook(type(error), error, error.__traceback__)
         return {"error": f"this failed with an internal error ({type(error).__name__}). The log has the details."}
+
+
+def load_libraries() -> None:
+    """Import what most requests need."""
+    for name in ("describing", "run_results"):
+        import_module(f"{ROOM}{name}")
 
 
 def limit_memory() -> None:
