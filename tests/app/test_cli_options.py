@@ -278,3 +278,52 @@ class TestFolds:
         assert scores["decision_tree"] == pytest.approx(tree.score(frame[60:, :2].to_numpy(), frame["y"][60:]))
         assert "no interval" in ask(*words)[1]
         assert "--test cannot be combined with --cv or --groups" in refused(*words, "--cv", "5")
+
+
+class TestFirstTries:
+    """What a person types who knows scikit-learn or Weka."""
+
+    @pytest.mark.parametrize(
+        ("name", "meant"),
+        [
+            ("GaussianNB", "naive_bayes"),
+            ("RandomForestClassifier", "random_forest"),
+            ("HistGradientBoostingRegressor", "hist_gradient_boosting"),
+            ("LGBMClassifier", "lightgbm"),
+            ("KNeighborsClassifier", "knn"),
+            ("SVC", "rbf_svm"),
+            ("IBk", "knn"),
+            ("J48", "decision_tree"),
+            ("JRip", "rule_list"),
+            ("tree", "decision_tree"),
+        ],
+    )
+    def test_names_of_other_libraries_are_understood(self, name, meant):
+        assert f"did you mean {meant!r}?" in refused("compare", WEATHER, "--target", "play", "--models", name)
+
+    def test_no_model_and_too_many_workers_are_refused_before_the_table_is_read(self):
+        words = "--models must name at least one model."
+        assert refused("fit", "missing.csv", "--target", "play", "--models", "").startswith(words)
+        assert "--jobs must be at most" in refused("fit", "missing.csv", "--target", "play", "--jobs", "100000")
+
+    def test_the_nearest_metric_is_named(self):
+        found = refused("compare", TABLE_FILE, "--target", "play", "--metric", "ROC AUC", "--models", "knn,naive_bayes")
+        assert "unknown metric 'ROC AUC'. Hint: did you mean 'roc_auc'?" in found
+
+    def test_the_example_of_a_kind_is_about_the_column(self):
+        found = refused("fit", TABLE_FILE, "--target", "play", "--kind", "my zip")
+        assert found.endswith("Hint: pass --kind 'my zip=categorical'.")
+
+    def test_rows_without_a_target_come_with_the_option_that_drops_them(self, here):
+        (here / "t.csv").write_text("x,y\n1.5,a\n2.5,b\n3.5,\n4.5,a\n")
+        code, out, _ = ask("inspect", "t.csv", "--target", "y", "--write-config", "t.toml")
+        assert code == 0
+        assert "--drop-unlabeled leaves them out" in " ".join(out.split())
+        assert "# drop-unlabeled = true  # 1 row has no value in the target\n" in (here / "t.toml").read_text()
+
+
+def test_help_has_a_short_name():
+    for arguments in (["-h"], ["fit", "-h"]):
+        done = subprocess.run([sys.executable, "-m", "foldwise.app.cli", *arguments], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert "Usage: foldwise" in done.stdout

@@ -22,6 +22,12 @@ def test_a_run_from_a_frame_and_a_series() -> None:
     assert run.task.table.target == "species"
     assert set(run.model.predict(X[:5])) <= set(SPECIES)
     assert run.task.table.X.columns == list(X.columns)
+    call = run.facts["made"]["python"]
+    assert call.startswith("foldwise.fit(X, y, target='species', ")
+    again = eval(
+        call, {"foldwise": foldwise, "X": X, "y": pd.Series(SPECIES)}
+    )  # our own text, as a reader would run it
+    assert again.task.table.target == "species"
 
 
 @pytest.mark.parametrize(

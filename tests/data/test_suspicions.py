@@ -92,3 +92,39 @@ def test_a_frame_that_comes_back_is_of_the_library_that_went_in(library):
     frame = make({"good": np.where(y == "a", 0.0, 1.0) + rng.normal(0, 0.1, 40), "noise": rng.normal(size=40)})
     assert type(SelectFeatures(NaiveBayes(), cv=3).fit(frame, y).transform(frame)) is type(frame)
     assert type(KeepColumns(["noise"]).fit(frame).transform(frame)) is type(frame)
+
+
+def test_amounts_of_money_do_not_identify_rows(tmp_path):
+    amounts = [f"${1000 + 37 * k:,}" for k in range(300)]
+    assert notes_of(tmp_path, "identifier", price=amounts, code=[1000 + 37 * k for k in range(300)]) == ["code"]
+
+
+def test_a_last_row_of_totals_is_named(tmp_path):
+    columns = {"shop": ["a", "b", "a", "Total:"], "sales": [1.5, 2.0, 3.0, 6.5], "late": ["no", "yes", "no", None]}
+    assert notes_of(tmp_path, "rows", **columns) == ["shop"]
+    [note] = read_table(tmp_path / "t.csv", target="late").notes.about("rows")
+    assert "pass drop_unlabeled=True" in note.text
+    columns["shop"] = ["a", "Total", "a", "Total"]  # a category
+    assert notes_of(tmp_path, "rows", **columns) == []
+    assert notes_of(tmp_path, "rows", shop=["a", "total"], sales=[1.5, 2.0]) == []  # a complete row
+
+
+def test_dates_written_in_two_ways_are_read_if_declared(tmp_path):
+    days = [f"2024-{month:02}-{day:02}" for month in range(1, 7) for day in range(1, 29)]
+    mixed = [f"{int(one[5:7])}/{int(one[8:])}/{one[:4]}" if k % 3 else one for k, one in enumerate(days)]
+    assert notes_of(tmp_path, "date", day=mixed, n=list(range(len(days)))) == ["day"]
+    [note] = read_table(tmp_path / "t.csv").notes.about("date")
+    assert "'%Y-%m-%d' and '%m/%d/%Y'. Pass kinds={'day': 'date'}" in note.text
+    found = read_table(tmp_path / "t.csv", kinds={"day": "date"}).X["day"]
+    assert found.cast(pl.String).to_list() == days
+    in_doubt = [f"{k % 12 + 1}/{k % 11 + 1}/2024" if k % 2 else days[k] for k in range(len(days))]
+    assert notes_of(tmp_path, "date", day=in_doubt, n=list(range(len(days)))) == []
+    with pytest.raises(ValueError, match="is declared date, but row 1 contains"):
+        read_table(tmp_path / "t.csv", kinds={"day": "date"})
+
+
+def test_types_of_times_are_named_in_words(tmp_path):
+    times = {"when": pl.datetime_range(pl.datetime(2024, 1, 1), pl.datetime(2024, 1, 9), eager=True)}
+    pl.DataFrame(times).write_parquet(tmp_path / "t.parquet")
+    [found] = read_table(tmp_path / "t.parquet").findings
+    assert found.reason == "timestamps from 2024-01-01 00:00:00 to 2024-01-09 00:00:00"

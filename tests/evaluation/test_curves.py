@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from inspect import signature
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
+import foldwise
 from foldwise import KNNClassifier, NaiveBayes, estimate, learning_curve, validation_curve
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.intervals import corrected_half_width
@@ -287,3 +289,33 @@ def test_curves_unpack_like_those_of_scikit_learn():
     train, test = validation_curve(KNNClassifier(), X, y, "n_neighbors", [1, 9], cv=3)
     theirs = peer.validation_curve(KNeighborsClassifier(), X, y, param_name="n_neighbors", param_range=[1, 9], cv=3)
     np.testing.assert_allclose([train, test], theirs)
+
+
+@pytest.mark.parametrize("name", ["learning_curve", "validation_curve"])
+def test_curves_accept_all_keywords_of_scikit_learn(name):
+    theirs, ours = (signature(getattr(room, name)).parameters for room in (peer, foldwise))
+    assert set(theirs) <= set(ours)
+    defaults = {one: theirs[one].default for one in theirs if one not in ("train_sizes", "error_score")}
+    assert {one: ours[one].default for one in defaults} == defaults
+
+
+def test_curves_take_params_and_return_times(rng):
+    X, y = numbers(rng)
+    weights = {"sample_weight": rng.integers(1, 5, len(y)).astype(float)}
+    options = {"cv": 3, "train_sizes": [40, 80], "params": weights, "return_times": True}
+    sizes, train, test, fit_times, score_times = learning_curve(GaussianNB(), X, y, **options)
+    expected = peer.learning_curve(GaussianNB(), X, y, **options)
+    np.testing.assert_array_equal(sizes, expected[0])
+    np.testing.assert_allclose(train, expected[1])
+    np.testing.assert_allclose(test, expected[2])
+    assert fit_times.shape == score_times.shape == expected[3].shape == (2, 3)
+    assert (fit_times >= 0).all()
+    assert fit_times.sum() > 0
+    found = validation_curve(GaussianNB(), X, y, "var_smoothing", [1e-9, 1.0], cv=3, params=weights)
+    expected = peer.validation_curve(
+        GaussianNB(), X, y, param_name="var_smoothing", param_range=[1e-9, 1.0], cv=3, params=weights
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs)
+    with pytest.raises(InputError, match="exploit_incremental_learning must be False"):
+        learning_curve(GaussianNB(), X, y, exploit_incremental_learning=True)

@@ -51,6 +51,7 @@ class FitConfig:
     guarantee: bool = False
     slices: str | Iterable[str] | None = None
     reading: Mapping[str, Any] | None = None  # arguments of `read_table`, from the command line
+    y_apart: bool = False  # whether the target was passed as y, not as a column of the table
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -80,16 +81,24 @@ class FitConfig:
 
         >>> FitConfig(target="play", budget="5m", rows=False).python_call("weather.csv")
         "foldwise.fit('weather.csv', target='play', budget='5m', rows=False, seed=0)"
+        >>> FitConfig(target="play", y_apart=True).python_call(None)
+        "foldwise.fit(X, y, target='play', budget=60.0, seed=0)"
         """
-        values = [(one.name, getattr(self, one.name), one.default) for one in fields(self) if one.name != "reading"]
+        unwritten = ("reading", "y_apart")
+        values = [(one.name, getattr(self, one.name), one.default) for one in fields(self) if one.name not in unwritten]
         values = [(name, self.source_of(value) if name == "test" else value, usual) for name, value, usual in values]
         table = self.source_of(table)
         usual = [value is None or (isinstance(value, bool) and value == default) for _, value, default in values]
         written = [
             f"{name}={as_code(name, value)}" for (name, value, _), skip in zip(values, usual, strict=True) if not skip
         ]
-        first = table.as_code(self.target) if isinstance(table, TableSource) else as_code("table", table)
-        return f"foldwise.fit({', '.join([first, *written])})"
+        return f"foldwise.fit({', '.join([self.data_code(table), *written])})"
+
+    def data_code(self, table: Any) -> str:
+        """Write the data as the caller passed them: a path, a table, or X and y."""
+        if self.y_apart:
+            return "X, y"
+        return table.as_code(self.target) if isinstance(table, TableSource) else as_code("table", table)
 
 
 def as_code(name: str, value: Any) -> str:

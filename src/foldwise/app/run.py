@@ -148,7 +148,9 @@ def fit(
     columns = (groups, time, weights)
     listed_slices = slices if slices is None or isinstance(slices, str) else list(slices)
     given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task, cv)
-    config = FitConfig(target, 60.0 if budget is None else budget, *given, coverage, guarantee, listed_slices)
+    config = FitConfig(
+        *(target, 60.0 if budget is None else budget, *given, coverage, guarantee, listed_slices), y_apart=y is not None
+    )
     if out is not None and resume is not None:
         raise InputError(
             "resume= cannot be combined with out=, because a resumed run stays in its folder.", "omit out=."

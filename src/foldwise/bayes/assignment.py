@@ -107,7 +107,9 @@ def one_family(column: Column, family: str, sparse: bool) -> str:
     if column.kind not in OF_KIND:
         raise InputError(
             f"column {column.name!r} is of kind {column.kind!r}, which no distribution family supports.",
-            "drop the column, or convert it to numbers or categories.",
+            "drop the column, or convert it, for example with DateFeatures or TableEncoder."
+            if column.kind == "date"
+            else "drop the column, or convert it to numbers or categories.",
         )
     return OF_KIND[column.kind]
 

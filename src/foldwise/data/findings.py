@@ -201,7 +201,7 @@ def look(present: pl.Series, n_rows: int) -> tuple[str, str]:
     if n_different == 1:
         return few_values(present[0], present[0], 1, len(present) == n_rows)
     if present.dtype.is_temporal():
-        return "date", f"{present.dtype} from {present.min()!s} to {present.max()!s}"
+        return "date", f"{temporal_words(present.dtype)} from {present.min()!s} to {present.max()!s}"
     if n_different == 2:
         return few_values(present.min(), present.max(), 2, len(present) == n_rows)
     if present.dtype.is_numeric():
@@ -292,6 +292,19 @@ def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tup
     return None
 
 
+def temporal_words(dtype: pl.DataType) -> str:
+    """Say what a column of dates or times contains.
+
+    >>> temporal_words(pl.Datetime("ms", "Europe/Rome")), temporal_words(pl.Duration("us"))
+    ('timestamps (Europe/Rome)', 'durations')
+    """
+    if isinstance(dtype, pl.Datetime):
+        return f"timestamps ({dtype.time_zone})" if dtype.time_zone else "timestamps"
+    if isinstance(dtype, pl.Date):
+        return "dates"
+    return "times of day" if isinstance(dtype, pl.Time) else "durations"
+
+
 def suspected_identifier(column: pl.Series, finding: Finding) -> str:
     """Say why a column that is used may identify rows; empty if it does not look so.
 
@@ -323,7 +336,8 @@ def suspected_groups(column: pl.Series, finding: Finding) -> str:
     n_different = present.n_unique()
     if n_different < FEWEST_GROUPS or 2 * n_different > len(present):
         return ""
-    return f"{n_different:,} values in {len(present) / n_different:.1f} rows each"
+    rows = f"{len(present) / n_different:,.1f}".removesuffix(".0")
+    return f"{n_different:,} values with {rows} rows each"
 
 
 def is_named_identifier(present: pl.Series, n_different: int) -> bool:

@@ -18,12 +18,15 @@ from foldwise.data.column_scan import ColumnScan, scan_columns
 from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_disguised_missing
 from foldwise.data.findings import Finding, Findings, findings, short, suspected_groups, suspected_identifier
 from foldwise.data.html import html_table
+from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, Notes
-from foldwise.data.reading.dates import formats_of
+from foldwise.data.reading.dates import formats_by_shape, formats_of
+from foldwise.data.reading.numbers import CONVERTED
 from foldwise.data.schema import SHOWN_COLUMNS, Schema, more_columns
 from foldwise.data.target import is_quantity
 
 EXAMPLES = 3
+TOTALS = ("total", "totals", "grand total", "sum", "summe", "gesamt", "insgesamt", "somme", "totale", "suma")
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,9 +156,13 @@ class Table:
         return found
 
     def _suggestions(self) -> Iterator[Note]:
+        yield from self._total_row()
         for finding in self.findings:
             name = finding.column
-            if finding.kind == "identifier" and finding.reason != "as declared":
+            mixed = self._mixed_dates(finding)
+            if mixed:
+                yield Note("date", mixed, name)
+            elif finding.kind == "identifier" and finding.reason != "as declared":
                 text = (
                     f"{name!r} looks like an identifier ({finding.reason}), so models do not use it. Pass "
                     f"drop={name!r} to leave it out of the table, or kinds={{{name!r}: 'categorical'}} to use it."
@@ -173,10 +180,37 @@ class Table:
             )
             yield Note("disguised missing", text, found.column)
 
+    def _mixed_dates(self, finding: Finding) -> str:
+        """Say how to read a column whose dates are written in several ways; empty for other columns."""
+        name = finding.column
+        if self.X[name].dtype != pl.String or finding.kind not in ("text", "identifier") or name in self.declared:
+            return ""
+        ways = " and ".join(map(repr, dict.fromkeys(formats_by_shape(self.X[name]).values())))
+        advice = f"Pass kinds={{{name!r}: 'date'}} to read them as dates."
+        return f"{name!r} holds dates written as {ways}. {advice}" if ways else ""
+
+    def _total_row(self) -> Iterator[Note]:
+        """Name a last row that adds up the others, as spreadsheets have."""
+        last = self.X.row(-1, named=True) if self.X.height > 1 else {}
+        unlabeled = self.y is not None and len(self.y) > 0 and is_missing(self.y[-1])
+        empty = unlabeled or any(value is None for value in last.values())
+        for name, cell in last.items():
+            if empty and isinstance(cell, str) and cell.strip(" :").lower() in TOTALS:
+                if int((self.X[name] == cell).sum()) > 1:
+                    continue
+                text = f"the last row looks like a total ({cell!r} in {name!r}). Delete it from the file"
+                other = ", or pass drop_unlabeled=True, which leaves it out because it has no target"
+                yield Note("rows", f"{text}{other if unlabeled else ''}.", name)
+                return
+
     def _suspicions(self, finding: Finding) -> Iterator[Note]:
         """Suggest to leave out what may identify rows, and to keep groups together."""
         name = finding.column
-        why = suspected_identifier(self.X[name], finding)
+        # numbers with a currency, a percent sign or thousands separators are amounts, not codes
+        amounts = any(
+            note.topic == "numbers" and note.column == name and CONVERTED in note.text for note in self.decided
+        )
+        why = "" if amounts else suspected_identifier(self.X[name], finding)
         if why:
             text = f"{name!r} may identify rows ({why}). If it does, pass drop={name!r} to leave it out."
             yield Note("identifier", text, name)

@@ -34,6 +34,7 @@ from foldwise.evaluation.routing import (
 )
 from foldwise.evaluation.score_curves import LearningCurve, ValidationCurve
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
+from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
@@ -50,10 +51,15 @@ def learning_curve(
     train_sizes: ArrayLike = (0.1, 0.325, 0.55, 0.775, 1.0),
     cv: Any = None,
     scoring: Any = None,
+    exploit_incremental_learning: bool = False,
     n_jobs: int | None = None,
+    pre_dispatch: Any = "all",
+    verbose: int = 0,
     shuffle: bool = False,
     random_state: Any = None,
     error_score: Any = np.nan,
+    return_times: bool = False,
+    params: dict[str, Any] | None = None,
     level: float = 0.95,
     **fit_params: Any,
 ) -> LearningCurve:
@@ -79,14 +85,25 @@ def learning_curve(
         Splits as in scikit-learn; None means 5 folds.
     scoring : str, callable, Metric or CostMatrix, default None
         The metric; None means accuracy for classifiers and R² for regressors.
+    exploit_incremental_learning : bool, default False
+        Only False is supported: every size is a model fitted from scratch.
     n_jobs : int or None, default None
         Number of parallel jobs.
+    pre_dispatch : int or str, default "all"
+        Accepted for compatibility, but not used.
+    verbose : int, default 0
+        If above 0, progress is printed.
     shuffle : bool, default False
         Whether to shuffle the training rows of each split first.
     random_state : int, RandomState or None, default None
         Seed of the shuffle.
     error_score : float or "raise", default NaN
         The score if a fit fails, with a warning; "raise" raises the error.
+    return_times : bool, default False
+        Whether the curve also unpacks to the times of fits and of scores. The times of fits include the predictions,
+        so the times of scores are 0.
+    params : dict, default None
+        Passed to `fit`, like `**fit_params`.
     level : float, default 0.95
         Level of the intervals.
     **fit_params : dict
@@ -107,6 +124,12 @@ def learning_curve(
     >>> curve.train_sizes.tolist(), curve.means.round(2).tolist()
     ([24, 120], [0.95, 0.95])
     """
+    if exploit_incremental_learning:
+        raise InputError(
+            "exploit_incremental_learning must be False, because the models of a curve are fitted from scratch.",
+            "leave it out, or use scikit-learn's learning_curve.",
+        )
+    fit_params = {**(params or {}), **fit_params}
     request = CurveRequest.of("learning_curve", estimator, X, y, groups, cv, scoring, level, fit_params)
     sizes = absolute_sizes(train_sizes, len(request.splits[0].train))
     trains = [split.train for split in request.splits]
@@ -121,11 +144,12 @@ def learning_curve(
         return f"the fit on {sizes[number % len(sizes)]} training rows of split {number // len(sizes)}"
 
     hint = "" if shuffle else ". Hint: pass shuffle=True if the rows are sorted by class."
-    outcome = request.scores([{}], parts, n_jobs, error_score, where, hint)
+    outcome = request.scores([{}], parts, n_jobs, error_score, where, hint, verbose=verbose)
     shape = (len(request.splits), len(sizes))
-    train_scores, test_scores = (table[0].reshape(shape).T for table in outcome)
+    train_scores, test_scores, fit_times = (table[0].reshape(shape).T for table in outcome)
     name = metric_name(scoring, estimator)
-    return LearningCurve(train_scores, test_scores, request.test_share, name, level, request.bounds, sizes)
+    times = (fit_times, np.zeros_like(fit_times)) if return_times else None
+    return LearningCurve(train_scores, test_scores, request.test_share, name, level, request.bounds, sizes, times)
 
 
 def validation_curve(
@@ -139,7 +163,10 @@ def validation_curve(
     cv: Any = None,
     scoring: Any = None,
     n_jobs: int | None = None,
+    pre_dispatch: Any = "all",
+    verbose: int = 0,
     error_score: Any = np.nan,
+    params: dict[str, Any] | None = None,
     level: float = 0.95,
     **fit_params: Any,
 ) -> ValidationCurve:
@@ -169,8 +196,14 @@ def validation_curve(
         The metric; None means accuracy for classifiers and R² for regressors.
     n_jobs : int or None, default None
         Number of parallel jobs.
+    pre_dispatch : int or str, default "all"
+        Accepted for compatibility, but not used.
+    verbose : int, default 0
+        If above 0, progress is printed.
     error_score : float or "raise", default NaN
         The score if a fit fails, with a warning; "raise" raises the error.
+    params : dict, default None
+        Passed to `fit`, like `**fit_params`.
     level : float, default 0.95
         Level of the intervals.
     **fit_params : dict
@@ -202,13 +235,14 @@ def validation_curve(
             f"Invalid parameter {param_name!r} for estimator {type(estimator).__name__}.",
             f"its parameters are {listing(sorted(known))}.",
         )
+    fit_params = {**(params or {}), **fit_params}
     request = CurveRequest.of("validation_curve", estimator, X, y, groups, cv, scoring, level, fit_params)
     settings = [{param_name: value} for value in values]
 
     def where(i: int, number: int) -> str:
         return f"{param_name}={values[i]!r} on split {number}"
 
-    train, test = request.scores(settings, request.splits, n_jobs, error_score, where)
+    train, test, _ = request.scores(settings, request.splits, n_jobs, error_score, where, verbose=verbose)
     name = metric_name(scoring, estimator)
     return ValidationCurve(train, test, request.test_share, name, level, request.bounds, param_name, values)
 
@@ -263,16 +297,19 @@ class CurveRequest:
         error_score: Any,
         where: Callable[[int, int], str],
         hint: str = "",
-    ) -> tuple[Floats, Floats]:
-        """Compute the scores on training and on test rows, both (settings, splits)."""
+        *,
+        verbose: int = 0,
+    ) -> tuple[Floats, Floats, Floats]:
+        """Compute the scores on training and on test rows and the times of the fits, all (settings, splits)."""
         check_jobs(n_jobs)
         work = ScoringPlan(self.metrics, on_train=True, weighted=False)
-        [found] = evaluate(self.session, [EvaluationTask(settings, splits)], work, n_jobs=n_jobs, audit=True)
+        task, progress = EvaluationTask(settings, splits), Progress(always=bool(verbose))
+        [found] = evaluate(self.session, [task], work, n_jobs=n_jobs, audit=True, progress=progress)
         unscored = [*found.unscored, *found.train_unscored]
         report_failures(found, unscored, where, error_score, stacklevel=4, hint=hint)
         train = with_error_score(found.train_scores, found.failures, found.train_unscored, error_score)
         test = with_error_score(found.scores, found.failures, found.unscored, error_score)
-        return train["score"], test["score"]
+        return train["score"], test["score"], found.seconds
 
 
 def absolute_sizes(train_sizes: ArrayLike, most: int) -> NDArray[np.int64]:

@@ -152,6 +152,8 @@ class LearningCurve(Curve):
         The lowest and highest possible score.
     train_sizes : ndarray of shape (n_sizes,)
         Numbers of training rows.
+    times : tuple of two ndarrays of shape (n_sizes, n_splits), or None
+        Seconds of the fits and of the scores, if `return_times` was given.
 
     Examples
     --------
@@ -164,9 +166,10 @@ class LearningCurve(Curve):
     """
 
     train_sizes: NDArray[np.int64]
+    times: tuple[Floats, Floats] | None = None
 
     def __iter__(self) -> Iterator[NDArray[Any]]:  # unpacks like the result of scikit-learn's learning_curve
-        return iter((self.train_sizes, self.train_scores, self.test_scores))
+        return iter((self.train_sizes, self.train_scores, self.test_scores, *(self.times or ())))
 
     @property
     def ticks(self) -> Sequence[Any]:

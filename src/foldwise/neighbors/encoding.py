@@ -126,7 +126,7 @@ def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) ->
         if column.kind == "date":
             raise InputError(
                 f"column {column.name!r} contains dates or times, which distances cannot compare.",
-                "convert the column to numbers (the year, or days since a date), or drop it.",
+                "convert it to numbers, for example with DateFeatures or TableEncoder, or drop it.",
             )
     named = [j for j, column in enumerate(columns) if column.kind == "categorical" or j in declared]
     if metric == "auto":

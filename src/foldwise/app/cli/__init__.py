@@ -64,6 +64,6 @@ def run() -> None:
     if inner is not None:  # call the command directly, which saves typer 0.3 s
         command, name, arguments = inner, f"{name} {arguments[0]}", arguments[1:]
     try:
-        command.main(arguments, prog_name=name)
+        command.main(arguments, prog_name=name, help_option_names=["-h", "--help"])
     finally:
         gc.freeze()  # at its end Python would look for cycles among all objects, which takes 0.6 s after a fit

@@ -185,6 +185,7 @@ def scoring_of(metric: str | None, classes: Iterable[Any] | None, y: Any) -> Any
     from sklearn.metrics import get_scorer_names
 
     from foldwise.evaluation.metrics import class_metric, is_metric, value_metric
+    from foldwise.evaluation.metrics.registry import nearest_metric
 
     if metric is None or is_metric(metric):
         if classes is not None:
@@ -193,9 +194,10 @@ def scoring_of(metric: str | None, classes: Iterable[Any] | None, y: Any) -> Any
         found.check_target(np.asarray(y, dtype=np.float64))
         return found
     if metric not in get_scorer_names():
-        known = "log_loss, brier_score, accuracy, balanced_accuracy, roc_auc, f1"
-        known = known if classes is not None else "rmse, mae, median_absolute_error, r2"
-        raise InputError(f"unknown metric {metric!r}.", f"use {known}, or the name of a scikit-learn scorer.")
+        known = ["log_loss", "brier_score", "accuracy", "balanced_accuracy", "roc_auc", "f1"]
+        known = known if classes is not None else ["rmse", "mae", "median_absolute_error", "r2"]
+        start = nearest_metric(metric, [*known, *get_scorer_names()], "use")
+        raise InputError(f"unknown metric {metric!r}.", f"{start} {', '.join(known)}, or a scorer of scikit-learn.")
     return metric
 
 

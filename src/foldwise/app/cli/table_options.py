@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -170,7 +171,9 @@ def pair(option: str, text: str) -> tuple[str, str]:
     """Split column=value at the last equals sign."""
     name, mark, value = text.rpartition("=")
     if not mark or not name.strip() or not value.strip():
-        raise InputError(f"--{option} must be COLUMN=KIND, got {text!r}.", f"pass --{option} zip=categorical.")
+        column = text.strip(" =") or "zip"
+        example = shlex.quote(f"{column}=categorical")
+        raise InputError(f"--{option} must be COLUMN=KIND, got {text!r}.", f"pass --{option} {example}.")
     return name, value.strip()
 
 

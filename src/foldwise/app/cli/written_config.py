@@ -17,6 +17,7 @@ import polars as pl
 from foldwise.app.cli.table_options import as_options
 from foldwise.app.option_words import with_options
 from foldwise.data.findings import Finding
+from foldwise.data.levels import is_missing
 from foldwise.data.reading.dates import formats_of
 from foldwise.data.table import Table
 
@@ -67,7 +68,10 @@ def config_text(path: Path, table: Table, task: str | None, keywords: Mapping[st
 def target_lines(table: Table, task: str | None) -> list[str]:
     """Return the target, or columns that could be one."""
     if table.target is not None:
-        return [f"target = {toml(table.target)}", f"task = {toml(task)}"]
+        lines = [f"target = {toml(table.target)}", f"task = {toml(task)}"]
+        lost = 0 if table.y is None else sum(map(is_missing, table.y.tolist()))
+        rows = f"{lost:,} row has" if lost == 1 else f"{lost:,} rows have"
+        return [*lines, f"# drop-unlabeled = true  # {rows} no value in the target"] if lost else lines
     kinds = ("categorical", "binary", "ordinal", "numeric", "count")
     likely = [one.column for one in table.findings if one.kind in kinds]
     shown = ", ".join(map(toml, likely[-MOST_CANDIDATES:]))

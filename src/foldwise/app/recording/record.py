@@ -118,7 +118,8 @@ class RunRecord:
     def call(self) -> str:
         """The call in Python that repeats this session."""
         if self.is_resumed:
-            return f"foldwise.fit(resume={str(self.folder)!r}, budget={self.config.budget!r})"
+            data = "" if self.stored.get("table") else f"{self.config.data_code(self.table)}, "
+            return f"foldwise.fit({data}resume={str(self.folder)!r}, budget={self.config.budget!r})"
         return f"{self.config.python_call(self.table).removesuffix(')')}, out={str(self.folder)!r})"
 
     @property

@@ -26,6 +26,7 @@ FORMATS = (
     *("%B %d, %Y", "%b %d, %Y", "%B %d %Y", "%b %d %Y"),
 )
 FIRST_CELLS = 200
+MOST_SHAPES = 4  # ways of writing dates in one column
 CLOCKS = ("%H:%M:%S", "%H:%M")
 ISO_CELL = r"^(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?\s?(Z|UTC|[+-]\d{2}(?::?\d{2})?)?$"
 CLOCK_CELL = r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
@@ -49,11 +50,49 @@ def dates_of(text: pl.Series) -> pl.Series:
         refuse_doubt(text, forms)
     if forms:
         return instants(text, forms[0])
+    mixed = formats_by_shape(text)
+    if mixed:
+        return mixed_dates(text, mixed)
     found = pl.Series(text.name, [None] * len(text), dtype=pl.Datetime("us"))
     if text.str.contains(r"^\d{4}\D").any():  # otherwise polars would guess whether days or months come first
         with suppress(*READ_ERRORS):
             found = text.str.to_datetime(strict=False)
     return found
+
+
+def shapes_of_cells(text: pl.Series) -> pl.Series:
+    """Return how each cell is written, whatever its numbers and words: d/d/Y for 2/18/2022."""
+    words = text.str.strip_chars().str.replace_all(r"\p{L}+\.?", "a")
+    return words.str.replace_all(r"\d{3,}", "Y").str.replace_all(r"\d{1,2}", "d")
+
+
+def formats_by_shape(text: pl.Series) -> dict[str, str]:
+    """Return the format of each way in which dates are written, if there are several; else nothing.
+
+    Each way must have exactly one format. Times of day and durations are not mixed with dates.
+    """
+    if shapes_of_cells(text.head(FIRST_CELLS)).drop_nulls().n_unique() > MOST_SHAPES:
+        return {}
+    shapes = shapes_of_cells(text)
+    ways = shapes.drop_nulls().unique().sort().to_list()
+    if not 2 <= len(ways) <= MOST_SHAPES:
+        return {}
+    found = {}
+    for way in ways:
+        forms = formats_of(text.filter(shapes == way))
+        if len(forms) != 1 or forms[0] in (ISO, TIME, DURATION) or "%H" in forms[0]:
+            return {}
+        found[way] = forms[0]
+    return found
+
+
+def mixed_dates(text: pl.Series, formats: dict[str, str]) -> pl.Series:
+    """Read each cell by the format of its way of writing."""
+    shapes = shapes_of_cells(text)
+    read = [
+        pl.select(pl.when(shapes == way).then(local_times(text, form))).to_series() for way, form in formats.items()
+    ]
+    return pl.select(pl.coalesce(read)).to_series().alias(text.name)
 
 
 def formats_of(text: pl.Series) -> list[str]:

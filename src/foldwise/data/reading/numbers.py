@@ -13,6 +13,7 @@ import polars as pl
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.protocol import ReadOptions
 
+CONVERTED = "was converted from text to numbers"
 MISSING_AMONG_NUMBERS = (
     *("-", "--", "—", "–", ".", "..", "...", "n.a.", "na", "none", "None", "NONE", "missing", "unknown"),
     *("#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "NULL", "nil"),
@@ -98,7 +99,7 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
     bare, how = decorated(plain, decimal)
     if bare is None:
         return text, stray(plain, name, decimal)
-    notes.append(Note("numbers", f"{name!r} was converted from text to numbers. It has {how}.", name))
+    notes.append(Note("numbers", f"{name!r} {CONVERTED}. It has {how}.", name))
     return bare.alias(name), notes
 
 

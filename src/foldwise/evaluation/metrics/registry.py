@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -196,7 +198,7 @@ def class_metric(
     known = [one.name for one in METRICS.values() if one.task == "classification"]
     name = ALIASES.get(name, name)
     if name not in known:
-        raise InputError(f"unknown classification metric {name!r}.", f"use one of {', '.join([*known, 'cost'])}.")
+        raise unknown_metric("classification", name, [*known, "cost"])
     metric = METRICS[name]
     if not metric.two_classes:
         return metric
@@ -237,4 +239,22 @@ def value_metric(name: str | None = None) -> Metric:
     if is_metric(name) and find_metric(name).task == "regression":
         return find_metric(name)
     known = [one.name for one in METRICS.values() if one.task == "regression"]
-    raise InputError(f"unknown regression metric {name!r}.", f"use one of {', '.join([*known, f'{PINBALL}_0.9'])}.")
+    raise unknown_metric("regression", name, [*known, f"{PINBALL}_0.9"])
+
+
+def unknown_metric(task: str, name: Any, known: Sequence[str]) -> InputError:
+    """Return the error for an unknown metric, with the nearest name."""
+    names = [*known, *(alias for alias, metric in ALIASES.items() if metric in known)]
+    return InputError(
+        f"unknown {task} metric {name!r}.", f"{nearest_metric(name, names, 'use one of')} {', '.join(known)}."
+    )
+
+
+def nearest_metric(name: Any, names: Sequence[str], start: str) -> str:
+    """Return the start of a hint, with the nearest name if there is one.
+
+    >>> nearest_metric("ROC AUC", ["accuracy", "roc_auc"], "use")
+    "did you mean 'roc_auc'? Use"
+    """
+    near = get_close_matches(str(name).lower().replace("-", "_").replace(" ", "_"), names, 1, 0.6)
+    return f"did you mean {near[0]!r}? {start.capitalize()}" if near else start
