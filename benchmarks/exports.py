@@ -173,7 +173,7 @@ def agreement(cache: Path) -> list[str]:
     """Lines of the page: one per model and place, over all tables."""
     worst: dict[tuple[str, str], list[float]] = {}
     labels, checks, refused, failed = Counter[Any](), Counter[Any](), Counter[Any](), []
-    found = [one for one in read_cache(cache) if one["model"]]
+    found = list({(one["table"], one["model"]): one for one in read_cache(cache) if one["model"]}.values())
     for one in found:
         for where in ("duckdb", "sqlite", "postgres", "onnx"):
             here, key = one.get(where, {}), (one["model"], where)
@@ -222,22 +222,22 @@ def speed(n_rows: int = 1_000_000) -> list[str]:
     return lines
 
 
-def planning() -> list[str]:
-    """Lines of the page: the size of a forest of 500 trees, and the time until DuckDB answers for one row."""
+def planning(planned: tuple[int, ...] = (5, 10), written: tuple[int, ...] = (20, 500)) -> list[str]:
+    """Lines of the page: the size of forests as SQL, and the time until DuckDB answers for one row."""
     table = read_table("examples/loans.csv", target="repaid")
     specs = {spec.name: spec for spec in models_for(outline(table))}
-    model = fitted(specs["random_forest"], table, table.X, table.y, 500)
-    stored = StoredModel(model, kinds_of(table.X), model.classes_, "repaid", {}, {})
-    export = to_sql(stored, keep=[])
-    rows = table.X[:1].to_arrow()
-    with duckdb.connect() as connection:
-        connection.register("rows", rows)
-        seconds = best(lambda: connection.execute(export.query).fetchall(), 1)
-    leaves = sum(one.tree_.n_leaves for one in model[-1].estimators_)
-    return [
-        f"A forest of 500 trees with {leaves:,} leaves is {len(export.query) / 1e6:.1f} MB of SQL. DuckDB needs "
-        f"{seconds:.1f} s to parse and plan it, and to predict one row."
-    ]
+    lines = ["| trees | leaves | SQL | DuckDB plans it and predicts one row |", "|--:|--:|--:|--:|"]
+    for trees in (*planned, *written):
+        model = fitted(specs["random_forest"], table, table.X, table.y, trees)
+        stored = StoredModel(model, kinds_of(table.X), model.classes_, "repaid", {}, {})
+        query, seconds = to_sql(stored, keep=[]).query, "not run"
+        if trees in planned:
+            with duckdb.connect(config={"threads": 2}) as connection:
+                connection.register("rows", table.X[:1].to_arrow())
+                seconds = f"{best(lambda c=connection, q=query: c.execute(q).fetchall(), 1):.1f} s"
+        leaves = sum(one.tree_.n_leaves for one in model[-1].estimators_)
+        lines.append(f"| {trees} | {leaves:,} | {len(query) / 1e6:.2f} MB | {seconds} |")
+    return ["Random forests of one table with 1,200 rows:", "", *lines]
 
 
 ORBITAL = """
@@ -358,6 +358,7 @@ def main() -> None:
             f"DuckDB {duckdb.__version__}, SQLite {sqlite3.sqlite_version}, onnxruntime {onnxruntime.__version__}"
         )
         lines.append(f"{versions}.")
+        lines += ["", f"Tables: {', '.join(sorted({one['table'] for one in read_cache(given.cache)}))}."]
         (HERE / "exports.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
