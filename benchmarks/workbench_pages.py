@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 from tests.app.workbench.running import BROWSER, FLAGS, FOLDWISE, RunningBench  # noqa: E402
 
 N_LOADS = 5
-WARM_SECONDS = 5  # in which a user would find the page
+WARM_SECONDS = 10  # until the workers have loaded their libraries
 HEAD = """# Benchmarks: pages of the workbench
 
 Made by `benchmarks/workbench_pages.py` after a run of {budget} on `{name}`: the time from the request to the load event
