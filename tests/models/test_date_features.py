@@ -13,7 +13,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from foldwise import DateFeatures, open_model, read_table, save_model
+from foldwise import DateFeatures, KNNClassifier, NaiveBayes, open_model, read_table, save_model
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models import catalogue, outline
 
@@ -199,3 +199,10 @@ def test_declared_timestamps_with_zones_keep_their_local_time(tmp_path):
         assert (about.roles["at"], about.date_formats["at"]) == ("date", "iso")
         found = DateFeatures(parts=["hour"], formats=about.date_formats).fit_transform(table.X)
         assert found[:, 0].tolist() == list(range(20))
+
+
+def test_models_that_take_no_dates_name_what_converts_them():
+    frame = pl.DataFrame({"day": [dt.date(2024, 1, 1), dt.date(2024, 1, 2)] * 5, "x": [0.5, 1.5] * 5})
+    for model in (NaiveBayes(), KNNClassifier()):
+        with pytest.raises(InputError, match="DateFeatures or TableEncoder"):
+            model.fit(frame, ["a", "b"] * 5)
