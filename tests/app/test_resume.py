@@ -77,7 +77,7 @@ def test_the_result_and_the_report_are_of_all_sessions(history):
     scores = [one["score"] for one in sessions if one["score"] is not None]
     assert scores == sorted(scores, reverse=True)  # a loss
     assert sessions[0]["command"].startswith("foldwise.fit(table, target='y'")
-    assert sessions[1]["command"].startswith("foldwise.fit(resume=")
+    assert sessions[1]["command"].startswith("foldwise.fit(table, resume=")
     assert "12" in sessions[3]["command"]
     assert read_facts(folder) == json.loads(json.dumps(last.facts))
     page = render(last.facts)
