@@ -29,6 +29,7 @@ MODEL_COLUMNS = (
     6  # the first ones, two if there are many classes: a statement has one branch per category, class and fold
 )
 MODEL_LEVELS = 30  # columns with more categories are left out of models; facts have all of them
+CASE_CLASSES = 7  # of tables for naive Bayes on engines whose statements have one branch per category and class
 GRID = [{"alpha": 0.5, "var_floor": 1e-9}, {"alpha": 5.0, "var_floor": 0.1}]
 RIDGES = [{"alpha": 0.1}, {"alpha": 30.0}]
 
@@ -90,7 +91,8 @@ def test_facts_of_all_rows(case: Any) -> None:
 @needs_real_tables
 def test_naive_bayes(case: Any) -> None:
     for name in case[1]:
-        if not catalogue()[name]["n_classes"]:
+        most = 30 if case[0] == "duckdb" else CASE_CLASSES
+        if not 0 < int(catalogue()[name]["n_classes"] or 0) <= most:
             continue
         frame, target = model_frame(name)
         table, X = case[2](frame), frame.drop(KEY, target)
