@@ -103,7 +103,7 @@ TOPICS = {
     "Databases and Spark": "facts_of table_of TableFacts KeyFolds fit_facts nested_in_engine EngineNestedResult "
     "predict_spark",
     "Model files": "save_model open_model StoredModel",
-    "Exports": "to_sql SqlExport",
+    "Exports": "to_sql SqlExport to_onnx OnnxExport",
     "Fold sessions": "open_session open_subsets folds.register FoldSession RefitSession Answer Block Failure Need "
     "Split freeze_splits evaluate",
     "Checks for extensions": "check_foldable check_family check_merging check_strategy",
