@@ -11,6 +11,7 @@ import pytest
 from foldwise import check, open_model, predict_file, refit
 from foldwise.app.blend import Blend
 from foldwise.app.refitting.learning import LabeledRows, fitted_again, updated
+from foldwise.app.refitting.refit_folds import refit_folds
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
 from foldwise.models import catalogue, outline
@@ -138,8 +139,81 @@ def test_old_rows_and_updates_exclude_each_other(bayes):
         refit(bayes, people(50, 0), old=people(50, 1), update=True)
 
 
-def test_a_run_with_groups_is_refused(tmp_path):
-    frame = people(300, 0).with_columns(school=pl.Series(np.arange(300) % 30))
-    path = fake_fit(frame, target="y", models=["naive_bayes"], groups="school").save(tmp_path / "run")
-    with pytest.raises(InputError, match="groups"):
-        refit(path, frame)
+def special(n_rows, seed):
+    """A class with columns for groups, time and weights, and rows of weight 0."""
+    frame = people(n_rows, seed)
+    rng = np.random.default_rng(seed)
+    day = rng.permutation(n_rows)
+    return frame.with_columns(
+        school=pl.Series([f"s{seed}-{k // 12}" for k in day]),
+        day=pl.Series(day + 1_000 * seed),
+        weight=pl.Series(rng.choice([0.0, 1.0, 5.0], n_rows)),
+    )
+
+
+@pytest.fixture(scope="module")
+def special_run(tmp_path_factory):
+    columns = {"groups": "school", "time": "day", "weights": "weight"}
+    made = fake_fit(special(400, 0), target="y", models=["naive_bayes"], **columns)
+    return made.save(tmp_path_factory.mktemp("special") / "run")
+
+
+def test_groups_time_and_weights_of_the_run_are_those_of_the_refit(special_run, tmp_path):
+    new, old = special(300, 1), special(400, 0)
+    found = refit(special_run, new, old=old, out=tmp_path / "again")
+    assert (found.n_rows, found.n_old_rows) == tuple((one["weight"] > 0).sum() for one in (new, old))
+    assert found.n_folds == 5
+    assert refit(tmp_path / "again", special(300, 2)).n_folds == 5  # the new folder names the columns, too
+    assert refit(tmp_path / "again" / "model.foldwise", special(300, 2)).n_folds == 5
+    with pytest.raises(InputError, match="no column 'school', which the run uses as groups"):
+        refit(special_run, new.drop("school"))
+
+
+def test_weighted_facts_are_updated_and_forgotten_to_the_law(special_run):
+    new, old = special(300, 1), special(400, 0)
+    found = refit(special_run, new, update=True, forget=old[:100]).model
+    blend = open_model(special_run / "model.foldwise").model
+    rows = pl.concat([old[100:], new]).filter(pl.col("weight") > 0)
+    labeled = LabeledRows(rows.drop("y"), (rows["y"] == "yes").to_numpy().astype(int), rows.select(weights="weight"))
+    by_law = np.log(fitted_again(blend, labeled).predict_proba(rows))
+    np.testing.assert_allclose(np.log(found.predict_proba(rows)), by_law, rtol=1e-10, atol=1e-10)
+
+
+def test_no_fold_learns_from_a_test_group_or_from_later_rows():
+    rng = np.random.default_rng(0)
+    n_old, n_new = 200, 120
+    group, day = rng.integers(0, 200, n_old + n_new), rng.permutation(n_old + n_new)
+    frame = pl.DataFrame({"groups": group, "time": day})
+    y = rng.integers(0, 2, n_old + n_new)
+    X = pl.DataFrame({"x": y})
+    old, new = (LabeledRows(X[some], y[some], frame[some]) for some in (slice(0, n_old), slice(n_old, None)))
+    for named in ({"groups": "school"}, {"time": "day"}, {"groups": "school", "time": "day"}):
+        folds = refit_folds(new, old, named, 2, 0, check=False)
+        tested = np.concatenate([fold.test for fold in folds])
+        assert len(set(tested.tolist())) == len(tested)
+        assert (len(tested) == n_new) == ("time" not in named)
+        for fold in folds:
+            learned, test = np.concatenate([fold.old, n_old + fold.train]), n_old + fold.test
+            assert len(fold.old) > 0
+            if "groups" in named:
+                assert not set(group[learned]) & set(group[test])
+            if "time" in named:
+                assert day[learned].max() < day[test].min()
+
+
+def test_rows_are_forgotten_by_the_command(bayes, here):
+    new, gone = people(100, 7), people(600, 0)[:50]
+    new.write_csv("new.csv")
+    gone.write_csv("gone.csv")
+    code, out, error = ask("refit", bayes, "new.csv", "--forget", "gone.csv", "--json")
+    assert code == 0, error
+    assert json.loads(out)["forgotten_rows"] == 50
+    kept = pl.concat([people(600, 0)[50:], new])
+    labeled = LabeledRows(kept.drop("y"), (kept["y"] == "yes").to_numpy().astype(int))
+    by_law = np.log(fitted_again(open_model(bayes / "model.foldwise").model, labeled).predict_proba(kept))
+    found = np.log(open_model("new-refit/model.foldwise").model.predict_proba(kept))
+    np.testing.assert_allclose(found, by_law, rtol=1e-10, atol=1e-10)
+    new.with_columns(x0=pl.col("x0") + 100).write_csv("never.csv")
+    words = refused("refit", bayes, "new.csv", "--forget", "never.csv", "--out", "other")
+    assert "the rows of --forget cannot be removed from the model: column 'x0', class 'no': without these" in words
+    assert not (here / "other").exists()

@@ -244,6 +244,7 @@ class Run(FolderResult):
             "reading": dict(self.task.table.reading),
             "coverage": None if self.coverage is None else self.coverage.to_metadata(),
             "reference": self.reference or None,
+            "special": dict(self.task.named or {}),
         }
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
         if self.background.height:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,25 @@ from foldwise.folds.splits import Split
 
 FEW_ROWS, MANY_ROWS = 2_000, 30_000
 MANY_CELLS = 60_000  # rows × classes from which a short run has three folds, as boosting fits trees for every class
+
+
+class RowsToSplit(Protocol):
+    """What folds depend on: the target, and the columns for groups and time."""
+
+    @property
+    def y(self) -> NDArray[Any]: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def is_quantity(self) -> bool: ...
+    @property
+    def counts(self) -> NDArray[np.intp]: ...  # rows of each class
+    @property
+    def groups(self) -> NDArray[np.intp] | None: ...
+    @property
+    def moments(self) -> NDArray[np.intp] | None: ...
+    @property
+    def named(self) -> Mapping[str, str] | None: ...  # groups, time: the columns
 
 
 def n_folds(n_rows: int, n_outputs: int, *, short: bool) -> int:
@@ -32,16 +52,24 @@ def make_splits(
     """Make the splits, fewer in a short run unless the user plans them, and describe them in words."""
     if plan is None or plan.held_out is not None:
         wanted = n_folds(task.n_rows, task.n_outputs, short=short)
-        return forward(task, min(wanted, 5)) if task.moments is not None else divided(task, wanted, seed)
-    if task.moments is not None:
+        splits, words = plain_splits(task, wanted, seed)
+    elif task.moments is not None:
         if plan.repeats > 1:
             raise InputError("folds in order of time cannot be repeated.", f"pass cv={plan.folds}.")
-        return forward(task, plan.folds)
-    check_planned(task, plan)
-    splits, words = divided(task, plan.folds, seed)
-    for repeat in range(1, plan.repeats):
-        splits += divided(task, plan.folds, seed + repeat)[0]
-    return splits, words if plan.repeats == 1 else f"{words}, repeated {plan.repeats} times"
+        splits, words = forward(task, plan.folds)
+    else:
+        check_planned(task, plan)
+        splits, words = divided(task, plan.folds, seed)
+        for repeat in range(1, plan.repeats):
+            splits += divided(task, plan.folds, seed + repeat)[0]
+        words = words if plan.repeats == 1 else f"{words}, repeated {plan.repeats} times"
+    check_splits(splits, task)
+    return splits, words
+
+
+def plain_splits(task: RowsToSplit, wanted: int, seed: int) -> tuple[list[Split], str]:
+    """Make about so many folds, in the order of time at most five, and describe them in words."""
+    return forward(task, min(wanted, 5)) if task.moments is not None else divided(task, wanted, seed)
 
 
 def check_planned(task: FitTask, plan: FoldPlan) -> None:
@@ -69,7 +97,7 @@ def repeat_of_folds(splits: Sequence[Split]) -> NDArray[np.intp]:
     return np.array(found, dtype=np.intp)
 
 
-def divided(task: FitTask, wanted: int, seed: int) -> tuple[list[Split], str]:
+def divided(task: RowsToSplit, wanted: int, seed: int) -> tuple[list[Split], str]:
     """Divide the rows into folds: by group, at random, or stratified by class."""
     blank = np.empty((task.n_rows, 0))
     with warnings.catch_warnings():
@@ -91,12 +119,10 @@ def divided(task: FitTask, wanted: int, seed: int) -> tuple[list[Split], str]:
             k = max(2, min(wanted, second))
             pairs = list(StratifiedKFold(k, shuffle=True, random_state=seed).split(blank, task.y))
             words = f"{k} stratified folds"
-    splits = [Split(train.astype(np.intp), test.astype(np.intp)) for train, test in pairs if len(test)]
-    check_splits(splits, task)
-    return splits, words
+    return [Split(train.astype(np.intp), test.astype(np.intp)) for train, test in pairs if len(test)], words
 
 
-def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
+def forward(task: RowsToSplit, k: int) -> tuple[list[Split], str]:
     """Test each part by models trained on all earlier parts. Rows of the same time stay together.
 
     With groups, rows of a tested group are removed from the training rows.
@@ -117,17 +143,16 @@ def forward(task: FitTask, k: int) -> tuple[list[Split], str]:
         raise InputError(
             f"all rows have the same time in {named.get('time')!r}.", "choose a column with at least two times."
         )
-    check_splits(splits, task)
     folds = f"{len(splits)} fold{'s' * (len(splits) > 1)}"
     words = f"{folds} in order of {named.get('time', 'time')}, each predicted by models trained on earlier rows"
     return splits, words + (f" of other {named['groups']} groups" if task.groups is not None else "")
 
 
-def check_splits(splits: Sequence[Split], task: FitTask) -> None:
+def check_splits(splits: Sequence[Split], task: RowsToSplit) -> None:
     """Raise if the training rows of a split have only one class, or one value."""
     for number, split in enumerate(splits):
         if len(np.unique(task.y[split.train])) < 2:
             raise InputError(
                 f"the training rows of fold {number + 1} all have the same {'value' if task.is_quantity else 'class'}.",
-                "use more rows, or other columns for groups= or time=.",
+                "use more rows, or other columns for groups and time.",
             )

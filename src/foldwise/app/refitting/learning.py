@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,35 +14,53 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from foldwise.app.blend import Blend, ValueBlend
+from foldwise.app.special_columns import weighted
 from foldwise.bayes import NaiveBayes
-from foldwise.errors import InputError
+from foldwise.errors import ForgetError, InputError
 
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """Rows with the columns of a model, and their codes of classes or values."""
+    """Rows with the columns of a model, their codes of classes or values, and the special columns of the run."""
 
     X: pl.DataFrame
     y: NDArray[Any]
+    special: pl.DataFrame = field(default_factory=pl.DataFrame)  # "groups", "time" and "weights", if the run has them
 
     @property
     def n_rows(self) -> int:
         return self.X.height
 
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """The weights of the rows, if the run has some."""
+        return None if "weights" not in self.special.columns else weighted(self.special["weights"], "weights")
+
     def at(self, rows: NDArray[np.intp]) -> LabeledRows:
         """Some of the rows."""
-        return LabeledRows(self.X[rows.tolist()], self.y[rows])
+        some = rows.tolist()
+        return LabeledRows(self.X[some], self.y[rows], self.special[some] if self.special.width else self.special)
 
     def joined(self, other: LabeledRows | None) -> LabeledRows:
         """These rows after those of another table."""
         if other is None:
             return self
-        return LabeledRows(pl.concat([other.X, self.X], how="vertical_relaxed"), np.concatenate([other.y, self.y]))
+        X, special = (
+            pl.concat([same_types(one, two), same_types(two, one)], how="vertical_relaxed")
+            for one, two in ((other.X, self.X), (other.special, self.special))
+        )
+        return LabeledRows(X, np.concatenate([other.y, self.y]), special)
+
+
+def same_types(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Columns that are text in another frame become text, such as a group that looks like a number in one file."""
+    return frame.with_columns(pl.col(one.name).cast(pl.String) for one in frame if other[one.name].dtype == pl.String)
 
 
 def fitted_again(blend: Blend | ValueBlend, rows: LabeledRows) -> Blend | ValueBlend:
     """Fit every member with the same settings on other rows. Weights and calibration stay as they are."""
-    members = [clone(member).fit(rows.X, rows.y) for member in blend.members]
+    given = {} if rows.weights is None else {"model__sample_weight": rows.weights}
+    members = [clone(member).fit(rows.X, rows.y, **given) for member in blend.members]
     if isinstance(blend, ValueBlend):
         return ValueBlend(members, blend.weights)
     counts = np.bincount(rows.y, minlength=len(blend.labels))
@@ -76,12 +95,24 @@ def updated(blend: Blend, added: LabeledRows | None, removed: LabeledRows | None
         model: NaiveBayes = copy.deepcopy(member[-1])
         prepare = member[:-1]
         if added is not None and added.n_rows:
-            model.partial_fit(prepare.transform(added.X), added.y)
+            model.partial_fit(prepare.transform(added.X), added.y, sample_weight=added.weights)
         if removed is not None and removed.n_rows:
-            model.forget(prepare.transform(removed.X), removed.y)
+            try:
+                model.forget(prepare.transform(removed.X), removed.y, sample_weight=removed.weights)
+            except ForgetError as error:
+                raise not_forgotten(error, blend.labels) from error
         new.steps[-1] = (member.steps[-1][0], model)
         members.append(new)
         codes = np.asarray(model.classes_, dtype=np.intp)
         counts = np.zeros(len(blend.labels))
         counts[codes] = model.facts_.class_rows
     return with_counts(blend, members, counts)
+
+
+def not_forgotten(error: ForgetError, labels: Sequence[Any]) -> InputError:
+    """The error of a model that cannot forget some rows, with names of classes instead of their codes."""
+    reason = re.sub(r"\bclass (\d+)", lambda found: f"class {labels[int(found[1])]!r}", error.message)
+    return InputError(
+        f"the rows of forget= cannot be removed from the model: {reason}",
+        "pass only rows that it has learned, or fit it again on the remaining rows with old=.",
+    )

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold
 
 from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.checking.check import batches_of, metric_named, name_of, positive_of, truth_of
@@ -18,8 +16,10 @@ from foldwise.app.config import check_seed
 from foldwise.app.file_predictions import costs_of
 from foldwise.app.reference import RunReference, make_reference, row_metrics
 from foldwise.app.refitting.learning import LabeledRows, check_sums, fitted_again, updated
+from foldwise.app.refitting.refit_folds import refit_folds, special_frame
 from foldwise.app.refitting.result import RefitResult
 from foldwise.app.run_folder import FACTS, current, open_run, read_facts
+from foldwise.app.special_columns import grouped, weighted
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
@@ -29,8 +29,8 @@ from foldwise.evaluation.slices import scored_once
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import match_columns
 
-FOLDS = 10
 LEAST_ROWS = 20
+SPECIAL = ("groups", "time", "weights")
 
 
 def refit(
@@ -83,6 +83,10 @@ def refit(
     the other new rows (and the rows of `old`), and both models predict the fold. The old model must not have seen the
     new rows. Scores by fold are compared by the corrected resampled t-test of Nadeau and Bengio (2003).
 
+    Columns for groups, time and weights are those of the run, and every table must have them. A group is never both
+    learned from and tested. In the order of time, there are five folds, each predicted by a model of earlier rows, and
+    the earliest rows are not tested. Weights count in training and in all scores.
+
     Examples
     --------
     >>> import foldwise, tempfile
@@ -99,7 +103,8 @@ def refit(
     tell = watch or (lambda words: None)
     check_seed(seed)
     model = run if isinstance(run, StoredModel) else open_run(run).model
-    blend = checked_blend(run, model)
+    blend = checked_blend(model)
+    special = special_columns(run, model)
     update = update or forget is not None
     if update:
         check_sums(blend)
@@ -108,35 +113,43 @@ def refit(
     reference = RunReference.of(model)
     metric = metric_named(reference.metric, model)
     tell("reading")
-    rows = read_labeled(model, table, reading)
-    before = None if old is None else read_labeled(model, old, reading)
-    gone = None if forget is None else read_labeled(model, forget, reading)
+    rows = read_labeled(model, special, table, reading)
+    before = None if old is None else read_labeled(model, special, old, reading)
+    gone = None if forget is None else read_labeled(model, special, forget, reading)
     check_rows(model, rows, before, is_update=update)
-    folds = splits_of(model, rows, seed)
+    folds = refit_folds(rows, before, special, len(model.classes_), seed, check=not update and before is None)
 
     def learn(some: LabeledRows) -> Blend | ValueBlend:
         if update:
             assert isinstance(blend, Blend)
             return updated(blend, some, gone)
-        return fitted_again(blend, some.joined(before))
+        return fitted_again(blend, some)
 
     tell("fitting the folds")
     new_predicted = np.zeros((rows.n_rows, len(model.classes_)) if len(model.classes_) else rows.n_rows)
-    for train, test in folds:
-        new_predicted[test] = predictions_by(learn(rows.at(train)), rows.X[test.tolist()])
-    old_predicted = predictions_by(blend, rows.X)
+    for fold in folds:
+        some = rows.at(fold.train)
+        learned = learn(some if before is None else some.joined(before.at(fold.old)))
+        new_predicted[fold.test] = predictions_by(learned, rows.X[fold.test.tolist()])
+    tested = np.sort(np.concatenate([fold.test for fold in folds]))  # in the order of time, not the earliest rows
+    old_predicted = np.zeros_like(new_predicted)
+    old_predicted[tested] = predictions_by(blend, rows.X[tested.tolist()])
     tell("fitting the final model")
-    final = learn(rows)
-    scores = [
-        [metric(rows.y[test], predicted[test]) for _, test in folds] for predicted in (old_predicted, new_predicted)
-    ]
+    final = learn(rows.joined(before))
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    both = (old_predicted, new_predicted)
+    scores = [[metric(rows.y[f.test], one[f.test], weights[f.test]) for f in folds] for one in both]
     gaps = np.array([metric.signed(n) - metric.signed(o) for o, n in zip(*scores, strict=True)])
-    n_train = rows.n_rows * (len(folds) - 1) / len(folds) + (0 if before is None else before.n_rows)
-    compared = corrected_t_test(gaps[np.isfinite(gaps)], rows.n_rows / len(folds) / n_train)
-    sides = [side_of(metric, rows.y, predicted) for predicted in (old_predicted, new_predicted)]
+    n_train = sum(len(fold.train) + len(fold.old) for fold in folds)
+    compared = corrected_t_test(gaps[np.isfinite(gaps)], len(tested) / n_train)
+    groups = None if "groups" not in special else grouped(rows.special["groups"], special["groups"])[tested]
+    sides = [
+        side_of(metric, ScoredRows(rows.y[tested], one[tested], weights[tested], np.zeros_like(tested), groups))
+        for one in both
+    ]
     metrics = row_metrics(metric, model.classes_, None if not model.metadata.get("costs") else costs_of(model, None))
     stored = make_reference(
-        *(rows.joined(before).X, rows.y, new_predicted, metrics, metric.name),
+        *(rows.joined(before).X, rows.y[tested], new_predicted[tested], metrics, metric.name),
         positive=positive_of(model),
         seed=seed,
         edges=reference.edges,
@@ -165,6 +178,7 @@ def refit(
             "rows": rows.n_rows + (0 if before is None else before.n_rows),
             "coverage": None,  # its calibration belongs to the old model
             "reference": stored,
+            "special": special,
         },
     )
     if out is not None:
@@ -172,23 +186,25 @@ def refit(
     return result
 
 
-def checked_blend(run: Any, model: StoredModel) -> Blend | ValueBlend:
+def checked_blend(model: StoredModel) -> Blend | ValueBlend:
     """The model of a run that can be fitted again."""
     if not isinstance(model.model, Blend | ValueBlend):
         raise InputError("only a model that fit wrote can be fitted again.", "pass a folder written by fit.")
-    if isinstance(run, str | Path) and Path(run).is_dir() and current(Path(run), FACTS).is_file():
-        task = read_facts(run).get("task") or {}
-        special = [f"{name} ({task[name]!r})" for name in ("groups", "time", "weights") if task.get(name)]
-        if special:
-            raise InputError(
-                f"a run with {' and '.join(special)} cannot be fitted again without a search.",
-                "run fit on the new table.",
-            )
     return model.model
 
 
-def read_labeled(model: StoredModel, table: Any, reading: Mapping[str, Any] | None) -> LabeledRows:
-    """Read rows with the columns of the model and its target."""
+def special_columns(run: Any, model: StoredModel) -> dict[str, str]:
+    """The columns for groups, time and weights of the run."""
+    given = model.metadata.get("special")
+    if given is None and isinstance(run, str | Path) and Path(run).is_dir() and current(Path(run), FACTS).is_file():
+        given = read_facts(run).get("task")  # of a model file that does not name them yet
+    return {what: str(given[what]) for what in SPECIAL if given and given.get(what)}
+
+
+def read_labeled(
+    model: StoredModel, special: Mapping[str, str], table: Any, reading: Mapping[str, Any] | None
+) -> LabeledRows:
+    """Read rows with the columns of the model, its target, and the special columns of the run."""
     target = model.target
     frames = [frame for frame in batches_of(model, table, reading) if frame.height]
     if not frames:
@@ -199,12 +215,20 @@ def read_labeled(model: StoredModel, table: Any, reading: Mapping[str, Any] | No
             f"the table has no column {target!r}, the target of the model.",
             f"add it. The table has {listing(frame.columns)}.",
         )
+    for what, name in special.items():
+        if name not in frame.columns:
+            raise InputError(
+                f"the table has no column {name!r}, which the run uses as {what}.",
+                f"add it. The table has {listing(frame.columns)}.",
+            )
+    if "weights" in special:
+        frame = frame.filter(weighted(frame[special["weights"]], special["weights"]) > 0)
     X = match_columns(frame, model.kinds).X
     y, known, notes = truth_of(frame[target], model, target)
     if not known.all():
         what = notes[0].text.split(". ")[0] if notes else f"{int((~known).sum()):,} rows have no label"
         raise InputError(f"{what}, in the target {target!r}.".replace(".,", ","), "remove these rows, or run fit.")
-    return LabeledRows(X, y)
+    return LabeledRows(X, y, special_frame(frame, special))
 
 
 def check_rows(model: StoredModel, rows: LabeledRows, before: LabeledRows | None, *, is_update: bool) -> None:
@@ -222,24 +246,12 @@ def check_rows(model: StoredModel, rows: LabeledRows, before: LabeledRows | None
         )
 
 
-def splits_of(model: StoredModel, rows: LabeledRows, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Folds of the new rows, stratified by class."""
-    if model.task == "regression":
-        return list(KFold(FOLDS, shuffle=True, random_state=seed).split(rows.X))
-    counts = np.bincount(rows.y)
-    n_folds = int(np.clip(counts[counts > 1].min(initial=FOLDS), 2, FOLDS))
-    if counts[counts > 0].min() < n_folds:  # a class with a single row is in one fold only
-        return list(KFold(n_folds, shuffle=True, random_state=seed).split(rows.X))
-    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows.X, rows.y))
-
-
 def predictions_by(blend: Blend | ValueBlend, X: pl.DataFrame) -> Floats:
     return np.asarray(blend.predict(X) if isinstance(blend, ValueBlend) else blend.predict_proba(X), dtype=np.float64)
 
 
-def side_of(metric: Metric, truth: NDArray[Any], predicted: Floats) -> tuple[float, float | None, float | None]:
+def side_of(metric: Metric, rows: ScoredRows) -> tuple[float, float | None, float | None]:
     """The score of one model on the held-out rows, with its interval."""
-    n = len(truth)
-    side = scored_once(ScoredRows(truth, predicted, np.ones(n), np.zeros(n, dtype=np.intp), None), metric, 0.95)
-    value = metric(truth, predicted) if side.value is None else side.value
+    side = scored_once(rows, metric, 0.95)
+    value = metric(rows.truth, rows.predicted, rows.weights) if side.value is None else side.value
     return value, side.low, side.high
