@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import sqlglot
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -289,6 +289,35 @@ def test_trees_deeper_than_a_parser(dialect):
         rows, differences = run(export, frame, "rows")
         assert differences == 0
         assert [row[0] for row in rows] == tree.predict(X).tolist()
+
+
+@pytest.mark.parametrize("dialect", DATABASES)
+@pytest.mark.parametrize("name", ["random_forest", "lightgbm", *slow("hist_gradient_boosting", "xgboost")])
+def test_large_forests_as_a_table_of_nodes(name, dialect, server, monkeypatch):
+    """Missing cells, categories and one forest per class; the plain form of the same forest is tested above."""
+    monkeypatch.setattr("foldwise.exports.sql.node_tables.MOST_SPLITS", 10)
+    table = hostile_table()
+    model = fitted(name, table)
+    assert "_nodes" in to_sql(stored(model, table.X), dialect=dialect).query
+    check(model, table, dialect, server, 1e-6 if name == "xgboost" else 1e-9)
+
+
+@pytest.mark.parametrize("dialect", DATABASES)
+def test_boundary_values_and_the_start_of_a_large_boosted_forest(dialect, server, rng, monkeypatch):
+    """Cells at thresholds and the doubles beside them reach the same leaves, and rows keep their order."""
+    monkeypatch.setattr("foldwise.exports.sql.node_tables.MOST_SPLITS", 10)
+    X = rng.normal(size=(300, 2)).astype(np.float32).astype(np.float64)
+    forest = GradientBoostingRegressor(n_estimators=5, random_state=0).fit(X, np.arange(300.0))
+    trees = [one.tree_ for one in forest.estimators_[:, 0]]
+    cuts = np.concatenate([tree.threshold[tree.feature >= 0] for tree in trees])
+    near = np.concatenate([cuts, np.nextafter(cuts, np.inf), np.nextafter(cuts, -np.inf), cuts.astype(np.float32)])
+    cells = np.column_stack([near, near[::-1]])
+    frame = pl.DataFrame(cells, schema=["a", "b"], orient="row")
+    export = to_sql(forest, dialect=dialect, columns=["a", "b"], keep=[], rows=frame)
+    assert "_nodes" in export.query
+    rows, differences = run(export, frame, "rows", server(dialect))
+    assert differences == 0
+    np.testing.assert_allclose([row[0] for row in rows], forest.predict(cells), rtol=1e-12)
 
 
 def test_missing_cells_in_a_forest_of_scikit_learn(rng):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from foldwise.exports.sql.forests import ValueTree, summed_values
+from foldwise.exports.sql.forests import summed_values
 from foldwise.exports.sql.outputs import ClassOutput, from_log_odds
 from foldwise.exports.sql.program import Feature, Input, SqlProgram
-from foldwise.exports.sql.trees import nodes_of
 from foldwise.exports.trees.readers import read_boosted
-from foldwise.exports.trees.splits import SplitTree
 
 
 def raw_scores(model: Any, inputs: Sequence[Input], program: SqlProgram) -> list[str]:
@@ -23,19 +21,13 @@ def raw_scores(model: Any, inputs: Sequence[Input], program: SqlProgram) -> list
             for j, feature in enumerate(features)
         ]
         features = program.numbers(known)
-    return summed_values([valued(forest, features, program) for forest in boosted.forests], boosted.starts, program)
+    return summed_values(boosted.forests, boosted.starts, features, program)
 
 
 def listed_only(feature: Feature, values: Sequence[float], program: SqlProgram) -> str:
     """Return a cell, or NULL if it is none of some values."""
     cell = feature.as_value(program.dialect)
     return f"CASE WHEN {cell} IN ({', '.join(map(program.number, values))}) THEN {cell} END" if values else "NULL"
-
-
-def valued(trees: Iterable[SplitTree], features: Sequence[Feature], program: SqlProgram) -> Iterable[ValueTree]:
-    """Return trees with the values of their nodes."""
-    for tree in trees:
-        yield nodes_of(tree, features, program), tree.values.tolist()
 
 
 def classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:

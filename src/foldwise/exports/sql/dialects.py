@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class SqlDialect:
     deepest : int
         How many levels of a tree one expression may have. DuckDB stops at a depth of 1,000. The parser of SQLite has a
         stack of 100 symbols, and a level takes five.
+    walk : str
+        How rows walk through the node table of a large forest. Without it, every forest is written as expressions.
     """
 
     name: str
@@ -61,6 +63,7 @@ class SqlDialect:
     largest: str = "GREATEST"
     smallest: str = "LEAST"
     deepest: int = 200
+    walk: Literal["levels", "queue", ""] = ""
 
     def quote_name(self, name: str) -> str:
         """Quote the name of a table or a column."""
@@ -114,7 +117,7 @@ class SqlDialect:
 DIALECTS = {
     one.name: one
     for one in (
-        SqlDialect("duckdb", "DOUBLE", "VARCHAR", True),
+        SqlDialect("duckdb", "DOUBLE", "VARCHAR", True, walk="levels"),
         SqlDialect(
             "postgres",
             "DOUBLE PRECISION",
@@ -123,9 +126,19 @@ DIALECTS = {
             nan="{} = 'NaN'::float8",
             number="'{}'::float8",
             fence="MATERIALIZED ",
+            walk="levels",
         ),
         SqlDialect(
-            "sqlite", "REAL", "TEXT", True, nan="", fence="MATERIALIZED ", largest="MAX", smallest="MIN", deepest=10
+            "sqlite",
+            "REAL",
+            "TEXT",
+            True,
+            nan="",
+            fence="MATERIALIZED ",
+            largest="MAX",
+            smallest="MIN",
+            deepest=10,
+            walk="queue",
         ),
         SqlDialect("spark", "DOUBLE", "STRING", True),
         SqlDialect("bigquery", "FLOAT64", "STRING", False, nan="IS_NAN({})"),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from foldwise.errors import InputError
+from foldwise.exports.sql.node_tables import is_large, summed_by_table
 from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Feature, Input, SqlProgram
 from foldwise.exports.sql.trees import TreeNodes, leaf_columns, nodes_of
-from foldwise.exports.trees.splits import sklearn_tree
+from foldwise.exports.trees.splits import SplitTree, single_leaf, sklearn_tree
 
 TREES_PER_STEP = 16
-ValueTree = tuple[TreeNodes, Sequence[float]]  # a tree, and the values of its nodes
 
 
 def tree_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
@@ -31,17 +30,21 @@ def forest_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) 
 def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: SqlProgram) -> list[str]:
     """Add up the class shares of the leaves, tree after tree.
 
-    Each tree is written once, as the index of its leaf; class frequencies are looked up by that index.
+    In expressions, each tree is written once, as the index of its leaf; class shares are looked up by that index.
     """
-    n_classes = trees[0].value.shape[2]
+    read = [sklearn_tree(tree, tree.value[:, 0]) for tree in trees]
+    by_table = summed_by_table(read, features, program) if is_large(read, program) else None
+    if by_table is not None:
+        return by_table
+    n_classes = read[0].values.shape[1]
     sums: list[str | None] = [None] * n_classes
-    for start in range(0, len(trees), TREES_PER_STEP):
-        some = trees[start : start + TREES_PER_STEP]
-        nodes = [nodes_of(sklearn_tree(tree, tree.value[:, 0]), features, program) for tree in some]
+    for start in range(0, len(read), TREES_PER_STEP):
+        some = read[start : start + TREES_PER_STEP]
+        nodes = [nodes_of(tree, features, program) for tree in some]
         leaves = leaf_columns(nodes, program)
         terms = [
             [
-                share_of(leaf, one, tree.value[:, 0, k], program)
+                share_of(leaf, one, tree.values[:, k].tolist(), program)
                 for leaf, one, tree in zip(leaves, nodes, some, strict=True)
             ]
             for k in range(n_classes)
@@ -66,42 +69,45 @@ def share_of(leaf: str, nodes: TreeNodes, values: Sequence[float], program: SqlP
     return f"CASE {whens} ELSE {program.number(common)} END" if whens else program.number(common)
 
 
-def summed_values(forests: Sequence[Iterable[ValueTree]], starts: Sequence[float], program: SqlProgram) -> list[str]:
+def summed_values(
+    forests: Sequence[Iterable[SplitTree]], starts: Sequence[float], features: Sequence[Feature], program: SqlProgram
+) -> list[str]:
     """Add up the values of the leaves, tree after tree, for one forest per score."""
+    read = [list(forest) for forest in forests]
+    if is_large([tree for forest in read for tree in forest], program):
+        pairs = zip(starts, read, strict=True)
+        by_table = [summed_by_table([single_leaf(start), *forest], features, program) for start, forest in pairs]
+        if None not in by_table:
+            return [column for columns in by_table if columns is not None for column in columns]
     totals = [program.number(start) for start in starts]
-    waiting = [iter(forest) for forest in forests]
-    while True:
-        some = [list(islice(forest, TREES_PER_STEP)) for forest in waiting]
-        if not any(some):
-            return totals if all(map(str.isalnum, totals)) else program.compute(totals, "s")
+    for first in range(0, max(map(len, read)), TREES_PER_STEP):
         terms = [
-            [total, *(value_case(*tree, program) for tree in own)] for total, own in zip(totals, some, strict=True)
+            [total, *(value_case(tree, features, program) for tree in own[first : first + TREES_PER_STEP])]
+            for total, own in zip(totals, read, strict=True)
         ]
         totals = program.compute((" + ".join(own) for own in terms), "s")
+    return totals if all(map(str.isalnum, totals)) else program.compute(totals, "s")
 
 
-def value_case(nodes: TreeNodes, values: Sequence[float], program: SqlProgram) -> str:
+def value_case(tree: SplitTree, features: Sequence[Feature], program: SqlProgram) -> str:
     """Write a tree with the values of its leaves. That of a deep tree is looked up by the index of its leaf."""
+    nodes, values = nodes_of(tree, features, program), tree.values.tolist()
     text, cut = nodes.case(lambda i: program.number(float(values[i])), program.dialect.deepest)
     return share_of(leaf_columns([nodes], program)[0], nodes, values, program) if cut else text
 
 
-def sklearn_values(
-    trees: Iterable[Any], features: Sequence[Feature], program: SqlProgram, rate: float = 1.0
-) -> Iterable[ValueTree]:
-    """Return the nodes of each tree with its leaf values times a rate."""
-    for tree in trees:
-        read = sklearn_tree(tree, rate * tree.value[:, 0, 0])
-        yield nodes_of(read, features, program), read.values.tolist()
+def sklearn_values(trees: Iterable[Any], rate: float = 1.0) -> Iterable[SplitTree]:
+    """Return each tree with its leaf values times a rate."""
+    return (sklearn_tree(tree, rate * tree.value[:, 0, 0]) for tree in trees)
 
 
 def tree_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
-    return summed_values([sklearn_values([model.tree_], program.numbers(inputs), program)], [0.0], program)[0]
+    return summed_values([sklearn_values([model.tree_])], [0.0], program.numbers(inputs), program)[0]
 
 
 def forest_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
     trees = [one.tree_ for one in model.estimators_]
-    (total,) = summed_values([sklearn_values(trees, program.numbers(inputs), program)], [0.0], program)
+    (total,) = summed_values([sklearn_values(trees)], [0.0], program.numbers(inputs), program)
     return program.compute([f"{total} / {program.number(len(trees))}"])[0]
 
 
@@ -109,7 +115,5 @@ def boosted_regressor(model: Any, inputs: Sequence[Input], program: SqlProgram) 
     if type(model.init_).__name__ != "DummyRegressor":
         raise InputError("GradientBoostingRegressor with init= cannot be exported to SQL.", "fit it without init=.")
     start = float(np.ravel(model.init_.constant_)[0])
-    trees = sklearn_values(
-        (one.tree_ for one in model.estimators_[:, 0]), program.numbers(inputs), program, model.learning_rate
-    )
-    return summed_values([trees], [start], program)[0]
+    trees = sklearn_values((one.tree_ for one in model.estimators_[:, 0]), model.learning_rate)
+    return summed_values([trees], [start], program.numbers(inputs), program)[0]

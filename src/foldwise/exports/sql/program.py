@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from foldwise.errors import InputError
 from foldwise.exports.sql.dialects import SqlDialect
@@ -17,6 +17,7 @@ from foldwise.exports.sql.dialects import SqlDialect
 TERMS = 50  # added in one expression
 OWN_NAME = re.compile(r"\b(?:[xkefs]|leaf)\d+\b")
 COLUMNS = 400  # computed in one step: SQLite allows 2,000 columns in a result
+ROW = "f0"  # the number of a row, where a step joins what it computes for each row
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,18 @@ def equals(expression: str, level: Any, dialect: SqlDialect) -> str:
     return pattern.format(expression, dialect.literal(level))
 
 
+class TableStep(Protocol):
+    """A step that needs tables of its own."""
+
+    @property
+    def names(self) -> Sequence[str]: ...  # the columns that it computes
+
+    @property
+    def uses(self) -> set[str]: ...  # the columns that it needs
+
+    def write(self, step: str, before: str, passed: Sequence[str]) -> list[str]: ...  # named subqueries
+
+
 @dataclass
 class SqlProgram:
     """The steps of a query.
@@ -93,22 +106,26 @@ class SqlProgram:
     ----------
     dialect : SqlDialect
         How the database spells things.
-    steps : list of list of tuple
+    steps : list of list of tuple or TableStep
         For each step, pairs of a column and its expression.
     """
 
     dialect: SqlDialect
-    steps: list[list[tuple[str, str]]] = field(default_factory=list)
+    steps: list[list[tuple[str, str]] | TableStep] = field(default_factory=list)
     n_columns: int = 0
 
     def number(self, value: float) -> str:
         return self.dialect.double_literal(value)
 
+    def new_names(self, n: int, prefix: str) -> list[str]:
+        """Return names of columns that are not in use yet."""
+        self.n_columns += n
+        return [f"{prefix}{self.n_columns - n + i + 1}" for i in range(n)]
+
     def compute(self, expressions: Iterable[str], prefix: str = "f") -> list[str]:
         """Compute expressions as columns, and return their names."""
         wanted = list(expressions)
-        names = [f"{prefix}{self.n_columns + i + 1}" for i in range(len(wanted))]
-        self.n_columns += len(wanted)
+        names = self.new_names(len(wanted), prefix)
         pairs = list(zip(names, wanted, strict=True))
         for start in range(0, len(pairs), COLUMNS):
             self.steps.append(pairs[start : start + COLUMNS])
@@ -142,17 +159,30 @@ class SqlProgram:
         result : sequence of tuple
             Quoted names and expressions of the columns of the result.
         """
-        every = [list(given), *self.steps]
-        where = {name: i for i, own in enumerate(every) for name, _ in own}
-        wanted, lines = used_in(result), []
+        is_numbered = not all(isinstance(step, list) for step in self.steps)
+        numbered = [(ROW, "ROW_NUMBER() OVER ()")] if is_numbered else []
+        every = [[*given, *numbered], *self.steps]
+        where = {name: i for i, own in enumerate(every) for name in names_of(own)}
+        wanted, lines = used_in([*result, *((name, name) for name, _ in numbered)]), []
         for i in reversed(range(len(every))):  # a step passes on what later steps need
-            own = [pair for pair in every[i] if pair[0] in wanted]
-            wanted = (wanted | used_in(own)) - {name for name, _ in own}
-            passed = [(name, name) for name in sorted(wanted) if where.get(name, i) < i]
-            columns = listed([*passed, *own]) or "1 AS unused"
-            before = f"step{i - 1}" if i else source
-            lines.append(f"step{i} AS {self.dialect.fence}(\n  SELECT {columns}\n  FROM {before}\n)")
-        return f"{', '.join(reversed(lines))}\nSELECT {listed(result)}\nFROM step{len(every) - 1}"
+            own, before = every[i], f"step{i - 1}" if i else source
+            if isinstance(own, list):
+                own = [pair for pair in own if pair[0] in wanted]
+            wanted = (wanted | (used_in(own) if isinstance(own, list) else own.uses)) - set(names_of(own))
+            passed = [name for name in sorted(wanted) if where.get(name, i) < i]
+            if isinstance(own, list):
+                columns = listed([*((name, name) for name in passed), *own]) or "1 AS unused"
+                is_shared = i + 1 < len(every) and not isinstance(every[i + 1], list)
+                fence = "MATERIALIZED " if is_shared else self.dialect.fence
+                lines.append(f"step{i} AS {fence}(\n  SELECT {columns}\n  FROM {before}\n)")
+            else:
+                lines.append(",\n".join(own.write(f"step{i}", before, passed)))
+        order = f"\nORDER BY {ROW}" if numbered else ""
+        return f"{', '.join(reversed(lines))}\nSELECT {listed(result)}\nFROM step{len(every) - 1}{order}"
+
+
+def names_of(step: list[tuple[str, str]] | TableStep) -> Sequence[str]:
+    return [name for name, _ in step] if isinstance(step, list) else step.names
 
 
 def used_in(columns: Iterable[tuple[str, str]]) -> set[str]:

@@ -90,6 +90,11 @@ def below_as_at_most(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
 
 
+def single_leaf(value: float) -> SplitTree:
+    """Return a tree that predicts the same for every row."""
+    return SplitTree([-1], [-1], [0], [0.0], [False], np.array([value]))
+
+
 def sklearn_tree(tree: Any, values: NDArray[np.float64]) -> SplitTree:
     """Read a tree of scikit-learn, whose cells are rounded to single precision."""
     missing: NDArray[Any] = getattr(tree, "missing_go_to_left", np.zeros(tree.node_count, dtype=bool))
