@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -135,17 +138,22 @@ def escaped(path: Path) -> str:
 def connect_duckdb(memory: str | None = None, path: Path | None = None) -> Any:
     """Open DuckDB, in memory or on a file that is only read."""
     ibis = import_ibis()
-    options: dict[str, Any] = dict(FORBIDDEN)
+    if path is not None and not path.exists():
+        raise InputError(f"file {str(path)!r} does not exist.", "check the path.")
+    # by default DuckDB writes what exceeds its memory to the current folder, or beside the file
+    spilled = tempfile.mkdtemp(prefix="foldwise-duckdb-")
+    options: dict[str, Any] = {**FORBIDDEN, "temp_directory": spilled}
     if memory is not None:
         options["memory_limit"] = memory
-    if path is None:
-        return ibis.duckdb.connect(**options)
-    if not path.exists():
-        raise InputError(f"file {str(path)!r} does not exist.", "check the path.")
     try:
-        return ibis.duckdb.connect(str(path), read_only=True, **options)
+        source = [] if path is None else [str(path)]
+        connection = ibis.duckdb.connect(*source, read_only=path is not None, **options)
     except Exception as error:
-        raise InputError(f"{path.name} cannot be opened as a DuckDB file: {first_line(error)}.") from error
+        shutil.rmtree(spilled, ignore_errors=True)
+        what = "DuckDB cannot be opened" if path is None else f"{path.name} cannot be opened as a DuckDB file"
+        raise InputError(f"{what}: {first_line(error)}.") from error
+    weakref.finalize(connection, shutil.rmtree, spilled, ignore_errors=True)
+    return connection
 
 
 def connect_sqlite(path: Path) -> Any:

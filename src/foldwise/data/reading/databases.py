@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -42,8 +43,11 @@ def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
     duckdb = import_extra("duckdb", f"{source.name} is a DuckDB file", hint)
     forbidden = ("enable_external_access", "autoload_known_extensions", "autoinstall_known_extensions")
     with (
+        TemporaryDirectory(prefix="foldwise-duckdb-") as spilled,  # instead of a folder beside the file
         read_errors(f"{source.name} cannot be read as a DuckDB file", duckdb.Error, RuntimeError),
-        duckdb.connect(str(source.path), read_only=True, config=dict.fromkeys(forbidden, False)) as connection,
+        duckdb.connect(
+            str(source.path), read_only=True, config={**dict.fromkeys(forbidden, False), "temp_directory": spilled}
+        ) as connection,
     ):
         found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
         tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
