@@ -106,7 +106,7 @@ def test_rows_without_a_known_label_are_left_out(run):
     found = check(run, new, labels="y")
     assert found.realized[0].n_rows == 298
     assert any("does not know: 'maybe'" in note for note in found.notes)
-    assert any("have no label" in note for note in found.notes)
+    assert any("no label" in note for note in found.notes)
 
 
 def test_a_quantity_is_checked_in_its_own_units(tmp_path):
@@ -138,7 +138,10 @@ def test_the_reference_is_small(run):
     ("arguments", "words"),
     [
         (["new.csv", "--labels", "z"], "the table has no column 'z', passed as --labels."),
-        (["new.csv", "--labels", "x0"], "no row has one of 'no', 'yes' in column 'x0', passed as --labels."),
+        (
+            ["new.csv", "--labels", "x0"],
+            "column 'x0' must contain true classes, but no row contains one of 'no', 'yes'.",
+        ),
         (["new.csv", "--slices", "x0"], "--slices needs labels, because scores need the truth."),
         (["new.csv", "--labels", "y", "--slices", "q"], "the table has no column 'q', passed as --slices."),
         (["none.csv"], "file 'none.csv' does not exist."),

@@ -65,7 +65,7 @@ def test_onnx(weather_run, here):
     code, out, error = ask("export", weather_run, "--to", "onnx", "-o", here / "tree.onnx")
     assert code == 0, error
     assert out.splitlines()[0] == f"graph  {here / 'tree.onnx'}"
-    assert "onnxruntime predicts the same as Python for" in out
+    assert "onnxruntime and Python give the same predictions for" in out
     session = onnxruntime.InferenceSession(here / "tree.onnx")
     assert [one.name for one in session.get_inputs()] == TABLE.X.columns
     assert [one.name for one in session.get_outputs()] == ["predicted_class", "predicted_p"]

@@ -114,7 +114,7 @@ class TestAdvice:
         out = " ".join(ask("inspect", "g.csv")[1].split())
         assert "pass --groups 'Speaker Number'" in out
         out = " ".join(ask("inspect", "t.txt")[1].split())
-        assert "Pass --kind day=text to use words instead" in out
+        assert "Pass --kind day=text to treat it as text instead" in out
         assert "=" not in "".join(part for part in out.split("--kind day=text"))
 
     def test_following_the_advice_works(self, here):

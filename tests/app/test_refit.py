@@ -110,10 +110,10 @@ def test_forgetting_what_was_learned_gives_the_old_model(bayes):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["new.csv", "--update"], "only models that are sums over rows can be updated"),
+        (["new.csv", "--update"], "only naive Bayes can be updated without the old rows"),
         (["few.csv"], "refit needs at least 20 new rows, got 10."),
         (["unlabeled.csv"], "the table has no column 'y', the target of the model."),
-        (["gaps.csv"], "rows have no label"),
+        (["gaps.csv"], "has no label"),
         (["other.csv"], "a class that the model does not know: 'maybe'"),
         (["one.csv"], "every class needs at least two new rows, but 'no' has fewer."),
         (["narrow.csv"], "the table lacks the column 'x1'"),

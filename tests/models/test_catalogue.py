@@ -101,7 +101,7 @@ def test_roles_are_said_with_reasons():
     about = outline(table)
     assert dict(about.roles) == {"n": "number", "c": "category"}
     assert about.left_out["id"].startswith("it identifies rows: different in every row")
-    assert about.left_out["one"] == "it is the same in every row: every cell is 'x'"
+    assert about.left_out["one"] == "every cell is 'x'"
     with pytest.raises(InputError, match="has no target"):
         outline(type(table)(table.X, None, table.schema, "t"))
 

@@ -226,9 +226,9 @@ class Table:
         """Say how models use dates that are stored as text."""
         if name in self.date_formats:
             dates = "parts, such as the month, and the days since the first date"
-            parts = "seconds" if self.date_formats[name] == "duration" else dates
+            parts = {"duration": "seconds", "time": "hour"}.get(self.date_formats[name], dates)
             words = f"{name!r} holds {reason}. Models use its {parts}."
-            return f"{words} Pass kinds={{{name!r}: 'text'}} to use words instead."
+            return f"{words} Pass kinds={{{name!r}: 'text'}} to treat it as text instead."
         forms = formats_of(self.X[name])
         if not forms:
             return f"{name!r} holds {reason}, but some cells are not valid dates, so models use its words."

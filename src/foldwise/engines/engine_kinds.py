@@ -139,5 +139,5 @@ def kind_of(connection: Any) -> EngineKind:
     """Return the kind of an Ibis connection."""
     if connection.name not in ENGINES:
         labels = ", ".join(kind.label for kind in ENGINES.values())
-        raise InputError(f"the engine must be one of {labels}; got {connection.name!r}.")
+        raise InputError(f"the engine must be one of {labels}, got {connection.name!r}.")
     return ENGINES[connection.name]

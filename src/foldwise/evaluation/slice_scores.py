@@ -169,10 +169,10 @@ class SliceScores:
         found = []
         for one in self.clear:
             ends = "" if one.low is None or one.high is None else f" ({interval_text(one.low, one.high)})"
-            words = {"better": "Better", "worse": "Worse", "differs": "Calibrated differently"}[one.verdict]
+            words = {"better": "better than", "worse": "worse than", "differs": "compared with"}[one.verdict]
             found.append(
-                f"{words}: {one.column} = {one.label}, {one.title} {number(one.value)}{ends}, the rest "
-                f"{number(one.rest)}, {p_equation(one.p_corrected or 0.0)}, {one.n_rows:,} rows."
+                f"{one.column} = {one.label} ({one.n_rows:,} rows): {one.title} {number(one.value)}{ends}, {words} "
+                f"{number(one.rest)} in the other rows ({p_equation(one.p_corrected or 0.0)})."
             )
         return found
 

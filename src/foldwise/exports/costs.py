@@ -1,4 +1,4 @@
-"""Decisions by cost: the action with the least expected cost of each row, as Python takes them."""
+"""Decisions by cost: the action with the least expected cost for each row, as Python decides."""
 
 from __future__ import annotations
 

@@ -206,13 +206,13 @@ def column_roles(table: Table) -> tuple[dict[str, Role], dict[str, str]]:
     """Decide the role of each column, and which columns are left out, with the reason."""
     roles: dict[str, Role] = {}
     left_out: dict[str, str] = {}
-    uninformative = {"identifier": "it identifies rows", "constant": "it is the same in every row"}
+    uninformative = {"identifier": "it identifies rows: ", "constant": ""}
     formats = table.date_formats
     for column in table.schema:
         found = table.findings[column.name]
         declared = table.declared.get(column.name)
         if found.kind in uninformative and declared is None:
-            left_out[column.name] = f"{uninformative[found.kind]}: {found.reason}"
+            left_out[column.name] = f"{uninformative[found.kind]}{found.reason}"
         elif declared == "identifier":
             left_out[column.name] = "declared as an identifier"
         else:

@@ -46,6 +46,10 @@ STOPPING = 0.1  # seconds that it takes to stop worker processes
 MOST_STOPPING = 0.02  # as a share of the timeout
 
 
+class ShortTimeoutError(InputError):
+    """No setting was scored within the timeout of a search."""
+
+
 @dataclass(frozen=True)
 class CheckedSearchPlan:
     """The space, strategy and metrics of a search, checked before anything is fitted."""
@@ -317,8 +321,9 @@ class RunningSearch:
             settings = settings[: outcome.n_settings_done]
             outcome = outcome.first(len(settings))
             if not settings and not self.settings:
-                raise InputError(
-                    f"no setting was scored within timeout={self.plan.timeout} s.", "pass a longer timeout, or None."
+                raise ShortTimeoutError(
+                    f"no setting was scored within timeout={self.plan.timeout:.3g} seconds.",
+                    "pass a longer timeout, or None.",
                 )
 
         def where(i: int, number: int) -> str:

@@ -160,7 +160,7 @@ def test_sigterm_finishes_open_requests(runs, tmp_path):
             server.send_signal(signal.SIGTERM)
             time.sleep(0.5)
             client.sendall(ROW[10:])
-            answer = client.recv(10_000)
+            answer = b"".join(iter(lambda: client.recv(10_000), b""))
         assert answer.startswith(b"HTTP/1.1 200"), answer
         assert b"predicted_class" in answer
         _, errors = server.communicate(timeout=20)

@@ -287,7 +287,7 @@ def test_a_request_that_takes_too_long_is_ended(models, monkeypatch):
 def test_limits_of_rows(models):
     app = PredictionApp(models, ServingLimits(n_rows=2))
     body = json.dumps(json_rows(PLAIN.X[:3])).encode()
-    with pytest.raises(Exception, match="may have 2 rows") as raised:
+    with pytest.raises(Exception, match="may have at most 2 rows") as raised:
         ask(app, "POST", "/models/plain/predict", body)
     assert raised.value.status_code == 413
 

@@ -189,7 +189,7 @@ def test_errors_have_no_stack_trace(bench: BenchClient, monkeypatch: pytest.Monk
 
 
 def test_a_second_workbench_on_the_folder_is_refused(bench: BenchClient) -> None:
-    with pytest.raises(InputError, match="only one workbench"):
+    with pytest.raises(InputError, match="a workbench is already open"):
         BenchClient(folder_of(bench))
 
 

@@ -19,7 +19,7 @@ from foldwise.app.file_predictions import batches_for, costs_of
 from foldwise.app.reference import PREDICTIONS, RunReference, shown_prediction
 from foldwise.app.run_folder import open_run
 from foldwise.data.frames import as_polars
-from foldwise.data.notes import Note
+from foldwise.data.notes import Note, counted
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.drift.expected import ExpectedScore, simulated_score
@@ -51,7 +51,7 @@ def check(
     seed: int = 0,
     watch: Callable[[str], None] | None = None,
 ) -> CheckResult:
-    """Say what changed in new rows since a model was trained.
+    """Check how new rows differ from the rows that a model was trained on.
 
     Only the model file is needed: `fit` stores small summaries of the training columns in it.
 
@@ -81,10 +81,10 @@ def check(
     Notes
     -----
     A column has changed if its p-value, corrected over columns by Holm's method, is below 0.05 and the change is
-    large enough to matter: a population stability index of 0.1, a Kolmogorov–Smirnov distance of 0.05, or 5% more or
-    fewer missing cells. Without a change, the chance of any such column is at most 5%. Changed columns are ranked by
-    how far predictions move if the column gets its training distribution again, on at most 5,000 rows. All predictions
-    are of a random sample of at most 50,000 rows.
+    large enough to matter: a population stability index of 0.1, a Kolmogorov–Smirnov distance of 0.05, or 5
+    percentage points more or fewer missing cells. If nothing has changed, the chance of any such column is at most 5%.
+    Changed columns are ranked by how far predictions move if the column gets its training distribution again, on at
+    most 5,000 rows. At most 50,000 rows are predicted, drawn at random.
 
     Examples
     --------
@@ -233,16 +233,30 @@ def truth_of(column: pl.Series, model: StoredModel, name: str) -> tuple[NDArray[
         known, truth = codes >= 0, codes[codes >= 0]
         unknown = sorted({str(one) for one, code in zip(texts, codes, strict=True) if code == -2})
         if unknown:
-            text = f"{int((codes == -2).sum()):,} rows have a class that the model does not know: {listing(unknown)}."
-            notes.append(Note("labels", f"{text} They are left out of the scores.", name))
+            text = f"{have(int((codes == -2).sum()))} a class that the model does not know: {listing(unknown)}."
+            notes.append(Note("labels", f"{text} Such rows are left out of the scores.", name))
     if not len(truth):
-        words = "a number" if model.task == "regression" else f"one of {listing(model.classes_.tolist())}"
-        raise InputError(f"no row has {words} in column {name!r}, passed as labels=.", "pass the column of the truth.")
+        kind, words = "values", "a number"
+        if model.task != "regression":
+            kind, words = "classes", f"one of {listing(model.classes_.tolist())}"
+        raise InputError(
+            f"column {name!r} must contain true {kind}, but no row contains {words}.",
+            "choose another column, or check how the table was read.",
+        )
     n_empty = int((~known).sum()) if model.task == "regression" else int((codes == -1).sum())
     if n_empty:
-        text = f"{n_empty:,} of {len(known):,} rows have no label. They are left out of the scores."
+        text = f"{have(n_empty)} no label, out of {len(known):,}. Such rows are left out of the scores."
         notes.append(Note("labels", text, name))
     return truth, known, notes
+
+
+def have(n_rows: int) -> str:
+    """Begin a sentence about some rows.
+
+    >>> have(1), have(2)
+    ('1 row has', '2 rows have')
+    """
+    return f"{counted(n_rows, 'row')} {'has' if n_rows == 1 else 'have'}"
 
 
 def label_texts(column: pl.Series, classes: set[str]) -> list[str | None]:

@@ -146,9 +146,9 @@ class CheckResult:
         n_columns = len(self.columns)
         if self.changed_columns:
             listed = listing(self.changed_columns)
-            found.append(f"{len(self.changed_columns)} of {counted(n_columns, 'column')} changed: {listed}.")
+            found.append(f"{len(self.changed_columns)} of the {counted(n_columns, 'column')} changed: {listed}.")
         else:
-            found.append(f"None of {counted(n_columns, 'column')} changed.")
+            found.append(f"None of the {counted(n_columns, 'column')} changed.")
         found += [unseen_words(one) for one in self.columns if one.unseen]
         found += self._score_sentences()
         return [*found, *self.notes]
@@ -163,17 +163,13 @@ class CheckResult:
             if real.low is not None and real.high is not None:
                 words += f" (95% interval {interval_text(real.low, real.high)})"
             if real.promise is not None:
-                promise = number(real.promise)
-                p = "" if real.p_corrected is None else f", {p_equation(real.p_corrected)}"
-                words += (
-                    f", worse than the estimate of the run, {promise}{p}"
-                    if real.is_worse
-                    else (f". The estimate of the run was {promise}; it is not clearly worse{p}")
-                )
+                p = "" if real.p_corrected is None else f" ({p_equation(real.p_corrected)})"
+                worse = "worse" if real.is_worse else "not clearly worse"
+                words += f". That is {worse} than the estimate of the run, which was {number(real.promise)}{p}"
             found.append(f"{words}.")
             if real.within is False:
                 found.append(
-                    "It lies outside the expected interval, so the relation between the columns and "
+                    "The real score lies outside the expected interval, so the relation between the columns and "
                     f"{self.target} may have changed."
                 )
         return found
@@ -187,9 +183,10 @@ class CheckResult:
             Two sentences.
         """
         return (
-            f"Changed: p below {ALPHA:g} after Holm's correction over columns, and PSI at least {LEAST_PSI:g}, KS at "
-            f"least {LEAST_KS:g}, or {LEAST_KS:.0%} more or fewer missing cells. Effect: how far predictions move if "
-            "the column gets its training distribution again."
+            f"Changed: p is below {ALPHA:g} after Holm's correction over columns, and PSI is at least {LEAST_PSI:g}, "
+            f"KS is at least {LEAST_KS:g}, or the share of missing cells differs by at least {100 * LEAST_KS:.0f} "
+            "percentage points. PSI: population stability index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon "
+            "distance. Effect: how far predictions move if the column gets its training distribution again."
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -293,7 +290,8 @@ HEADS = ("column", "PSI", "KS", "JS", "missing", "p", "effect", "")
 def unseen_words(shift: ColumnShift) -> str:
     """Name the categories of a column that did not occur in training."""
     named = [name for name, _ in shift.unseen[:SHOWN_UNSEEN]]
+    cells = f"{counted(shift.n_unseen, 'cell')} of {shift.column!r} {'contains' if shift.n_unseen == 1 else 'contain'}"
     return (
-        f"{shift.n_unseen:,} cells of {shift.column!r} contain a category that did not occur in training: "
+        f"{cells} a category that did not occur in training: "
         f"{listing(named, SHOWN_UNSEEN)}{' and others' if len(shift.unseen) > SHOWN_UNSEEN else ''}."
     )

@@ -236,7 +236,9 @@ def target_counts(table: Any, target: str, task: str | None) -> dict[Any, int] |
 def check_value_folds(n_rows: int, plan: FoldPlan | None) -> None:
     """Raise if there are more folds than rows of a quantity."""
     if plan is not None and plan.folds > n_rows:
-        raise InputError(f"--cv must be at most {n_rows}, the number of rows, got {plan.folds} folds.", "pass fewer.")
+        raise InputError(
+            f"--cv must be at most {n_rows}, the number of rows, got {plan.folds} folds.", "pass fewer folds."
+        )
 
 
 def check_folds(counts: dict[Any, int], plan: FoldPlan | None) -> None:

@@ -65,7 +65,7 @@ def write_onnx(model: Any, path: Path, rows: Any, *, as_json: bool, quiet: bool)
     elif not quiet:
         print(f"graph  {path}")
         if made.n_checked:
-            print(f"onnxruntime predicts the same as Python for {made.n_checked} rows.")
+            print(f"onnxruntime and Python give the same predictions for {made.n_checked} stored rows.")
         else:
-            print("It was not checked, because no rows are stored with this model.")
+            print("The graph was not checked, because no rows are stored with this model.")
         print('Inputs: one array of shape (rows, 1) per column. Missing numbers are NaN, missing text is "".')

@@ -27,13 +27,13 @@ def check(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check what changed in new rows since a model was trained.
+    """Check how new rows differ from the rows that a model was trained on.
 
     Only the model file is needed. Columns are compared with summaries of the training table and ranked by their effect
-    on the predictions. The score to expect on the new rows is shown, and the real one with --labels. The exit code is 3
-    if a column has changed: p below 0.05 after correction over columns, and PSI at least 0.1, KS at least 0.05, or 5%
-    more or fewer missing cells. It is also 3 if a column is missing, or if labels show that the model is worse than its
-    estimate.
+    on the predictions. The expected score on the new rows is shown, and with --labels the real one. The exit code is 3
+    if a column has changed: p is below 0.05 after correction over columns, and PSI is at least 0.1, KS is at least
+    0.05, or the share of missing cells differs by at least 5 percentage points. The exit code is also 3 if a column is
+    missing, or if labels show that the model is worse than its estimate.
     """
     from foldwise.app.cli.check import CheckRequest, check
 

@@ -56,8 +56,8 @@ ScoreName = Annotated[
 Slices = Annotated[
     str | None,
     typer.Option(
-        help="Columns to cut the rows by, such as sex,age. Every metric is shown by slice, with tests of the "
-        "differences."
+        help="Columns that divide the rows into slices, such as sex,age. Every metric is shown for each slice, with "
+        "tests of the differences."
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]

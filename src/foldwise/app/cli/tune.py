@@ -6,6 +6,8 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +91,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     if request.groups is not None and not (quiet or as_json):
         say_left_out(request.groups)
     search = search_of(request, task)
-    with ProgressLine(not quiet, always=False) as progress:
+    with ProgressLine(not quiet, always=False) as progress, told_of_budget(request):
         progress.show(f"{bar(0.0)} estimating by nested cross-validation: {request.n_outer} searches", "estimate")
         outer = splitter(request.outer, task.groups is not None, request.seed + 1, quantity=task.is_quantity)
         share = request.n_outer / (request.n_outer + 1)  # of the time: all searches get as much
@@ -114,6 +116,21 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         print_json({**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_})
     elif not quiet:
         print(summary(request, task, search, nested, time.monotonic() - start, tested))
+
+
+@contextmanager
+def told_of_budget(request: TuneRequest) -> Iterator[None]:
+    """Say that the budget was too short, where a search only knows its own part of it."""
+    from foldwise.tuning.running_search import ShortTimeoutError
+
+    try:
+        yield
+    except ShortTimeoutError as error:
+        raise InputError(
+            f"--budget {request.budget} is too short: {request.n_outer + 1} searches share it, and one of them could "
+            "not score a single setting.",
+            "pass a longer --budget, or --trials instead.",
+        ) from error
 
 
 @dataclass(frozen=True)

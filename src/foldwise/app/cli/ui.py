@@ -19,23 +19,33 @@ def workbench(
     port: Annotated[int, typer.Option(**INTEGER, help="Port to listen on, or 0 for any free port.")] = 8765,
     host: Annotated[
         str | None,
-        typer.Option(help="Network interface to listen on. Default: only this computer can connect. Needs --cert."),
+        typer.Option(
+            help="Listen on this address, so that other computers can connect. Needs --cert and --key. "
+            "Default: this computer only."
+        ),
     ] = None,
-    cert: Annotated[Path | None, typer.Option(help="Certificate as a PEM file. Needs --key.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Private key of the certificate as a PEM file.")] = None,
+    cert: Annotated[Path | None, typer.Option(help="Certificate for HTTPS, as a PEM file.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Private key of the certificate, as a PEM file.")] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Allow --host without --cert. Others on the network can read everything.")
+        bool,
+        typer.Option("--insecure", help="Allow --host without a certificate. Others on the network can read all data."),
     ] = False,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help="Name under which browsers reach the workbench, such as that of a proxy. May be repeated."),
+        typer.Option(
+            metavar="<str>",
+            help="Name under which browsers reach the workbench, such as that of a proxy. May be repeated.",
+        ),
     ] = None,
-    max_bytes: Annotated[int, typer.Option(**INTEGER, help="Size limit for an uploaded file.")] = 2_000_000_000,
+    max_bytes: Annotated[
+        int, typer.Option(**INTEGER, help="Size limit for an uploaded file, in bytes.")
+    ] = 2_000_000_000,
 ) -> None:
-    """Open the workbench, a web page for the tables and runs of a folder.
+    """Open the workbench, a web page for the runs of a folder.
 
-    The link that is printed works once. Runs are processes of their own. They continue when the tab is closed or the
-    workbench is stopped.
+    The page shows the tables and runs of FOLDER, starts new runs, and shows their results. The link that is printed
+    works once. Every run is a process of its own and continues when the tab is closed or the workbench is stopped.
+    Needs pip install 'foldwise[web]'.
     """
     from foldwise.app.web.address import INSECURE, check_extra, server_address
     from foldwise.app.web.tokens import new_token

@@ -14,9 +14,10 @@ from foldwise.app.cli.shared_options import INTEGER, Quiet
 @guarded
 def serve(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN", help="Folders written by fit or explore, or model files.")
+        list[Path],
+        typer.Argument(metavar="RUN", help="Folders written by fit or explore, or model files."),
     ],
-    port: Annotated[int, typer.Option(**INTEGER, help="Port to listen on. 0 takes any free port.")] = 8000,
+    port: Annotated[int, typer.Option(**INTEGER, help="Port to listen on, or 0 for any free port.")] = 8000,
     host: Annotated[
         str | None,
         typer.Option(
@@ -38,18 +39,21 @@ def serve(
     ] = False,
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(help="Name under which clients reach the server, such as that of a proxy. May be repeated."),
+        typer.Option(
+            metavar="<str>",
+            help="Name under which clients reach the server, such as that of a proxy. May be repeated.",
+        ),
     ] = None,
-    max_bytes: Annotated[int, typer.Option(**INTEGER, help="Size limit for the body of a request.")] = 10_000_000,
-    max_rows: Annotated[int, typer.Option(**INTEGER, help="Number of rows that a request may have.")] = 100_000,
+    max_bytes: Annotated[int, typer.Option(**INTEGER, help="Size limit for a request, in bytes.")] = 10_000_000,
+    max_rows: Annotated[int, typer.Option(**INTEGER, help="Largest number of rows in a request.")] = 100_000,
     timeout: Annotated[int, typer.Option(**INTEGER, help="Time limit for a request, in seconds.")] = 30,
     quiet: Quiet = False,
 ) -> None:
     """Serve predictions over HTTP.
 
     Clients send rows as JSON or CSV and get the columns that predict writes. Requests that arrive together are
-    predicted together. With several models, each has its own address. Needs the extra web. Ctrl-C or SIGTERM stops the
-    server after open requests are finished.
+    predicted together. With several models, each has its own address. Ctrl-C or SIGTERM stops the server after open
+    requests are finished. Needs pip install 'foldwise[web]'.
     """
     from foldwise.app.cli.serve import ServeRequest, run_serve
 

@@ -80,7 +80,7 @@ def check_sums(blend: Blend | ValueBlend) -> Blend:
     others = sorted({kind for kind in kinds if kind != NaiveBayes.__name__})
     if isinstance(blend, ValueBlend) or others:
         raise InputError(
-            f"only models that are sums over rows can be updated without the old rows, but this one contains {others}.",
+            f"only naive Bayes can be updated without the old rows, but this model contains {others}.",
             "pass the old rows as old=, or fit with models='naive_bayes'.",
         )
     return blend

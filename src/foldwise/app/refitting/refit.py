@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from foldwise.app.blend import Blend, ValueBlend
-from foldwise.app.checking.check import batches_of, metric_named, name_of, positive_of, truth_of
+from foldwise.app.checking.check import batches_of, have, metric_named, name_of, positive_of, truth_of
 from foldwise.app.config import check_seed
 from foldwise.app.file_predictions import costs_of
 from foldwise.app.reference import RunReference, make_reference, row_metrics
@@ -226,7 +226,7 @@ def read_labeled(
     X = match_columns(frame, model.kinds).X
     y, known, notes = truth_of(frame[target], model, target)
     if not known.all():
-        what = notes[0].text.split(". ")[0] if notes else f"{int((~known).sum()):,} rows have no label"
+        what = notes[0].text.split(". ")[0] if notes else f"{have(int((~known).sum()))} no label"
         raise InputError(f"{what}, in the target {target!r}.".replace(".,", ","), "remove these rows, or run fit.")
     return LabeledRows(X, y, special_frame(frame, special))
 
@@ -242,7 +242,7 @@ def check_rows(model: StoredModel, rows: LabeledRows, before: LabeledRows | None
         rare = [str(one) for one, n in zip(model.classes_.tolist(), counts, strict=True) if n < 2]
         raise InputError(
             f"every class needs at least two new rows, but {listing(rare)} has fewer.",
-            "pass old=, the rows of before.",
+            "pass the old rows too, as old=.",
         )
 
 

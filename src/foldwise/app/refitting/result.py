@@ -105,7 +105,7 @@ class RefitResult(FolderResult):
         rows = f"The new model learned from {counted(self.n_rows, 'new row')}"
         rows += f" and {counted(self.n_old_rows, 'old row')}" if self.n_old_rows else ""
         rows += ", in addition to what the old model had learned" if self.is_update else ""
-        rows += f". {counted(self.n_forgotten, 'row')} were forgotten" if self.n_forgotten else ""
+        rows += f", and forgot {counted(self.n_forgotten, 'row')}" if self.n_forgotten else ""
         return [
             f"The new model is {compared} the old one on the same held-out rows ({self.metric_title} "
             f"{number(self.new[0])} against {number(self.old[0])}, {p_equation(self.p)}).",

@@ -45,15 +45,25 @@ def records_in(body: bytes) -> list[dict[str, Any]]:
         found = rows if len(found) == 1 and isinstance(rows, list) else [found]
     if not isinstance(found, list):
         raise InputError(
-            f"the body must be an object or a list of objects, got {type(found).__name__}.",
+            f"the body must be an object or a list of objects, got {json_kind(found)}.",
             'send {"rows": [{"column": value, ...}]}.',
         )
     for number, row in enumerate(found):
         if not isinstance(row, dict):
-            raise InputError(
-                f"row {number} must be an object, got {type(row).__name__}.", 'send {"column": value, ...}.'
-            )
+            raise InputError(f"row {number} must be an object, got {json_kind(row)}.", 'send {"column": value, ...}.')
     return found
+
+
+def json_kind(value: Any) -> str:
+    """Name the kind of a JSON value as JSON does.
+
+    >>> json_kind([1]), json_kind(None), json_kind(2.5)
+    ('an array', 'null', 'a number')
+    """
+    if value is None:
+        return "null"
+    kinds = {str: "a string", bool: "true or false", list: "an array", dict: "an object"}
+    return kinds.get(type(value), "a number")
 
 
 def refuse_constant(name: str) -> Any:

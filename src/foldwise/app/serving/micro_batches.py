@@ -60,7 +60,7 @@ class MicroBatches:
     async def predict(self, rows: RequestRows) -> Columns:
         """Return the predictions of a request, column by column."""
         if self._n_rows + len(rows) > MOST_WAITING:
-            raise BusyError(f"{self._n_rows:,} rows wait for their predictions already.", "try again later.")
+            raise BusyError(f"{self._n_rows:,} rows are already waiting for predictions.", "try again later.")
         request = WaitingRequest(rows, asyncio.get_running_loop().create_future())
         self._waiting.append(request)
         self._n_rows += len(rows)

@@ -146,7 +146,7 @@ class PredictionApp:
                 if len(rows) > self._limits.n_rows:
                     most = f"{self._limits.n_rows:,}"
                     raise HTTPException(
-                        413, f"a request may have {most} rows, got {len(rows):,}. Hint: send fewer rows."
+                        413, f"a request may have at most {most} rows, got {len(rows):,}. Hint: send fewer rows."
                     )
                 columns = await self._batches[name].predict(rows)
                 accepted = header(scope, b"accept") or b""
@@ -194,7 +194,7 @@ async def read_body(receive: Receive) -> bytes:
         if not message.get("more_body"):
             return b"".join(parts)
         message = await receive()
-    raise HTTPException(400, "the client went away before the body was complete.")
+    raise HTTPException(400, "the client disconnected before the body was complete.")
 
 
 def media_type(value: bytes | None) -> str:

@@ -111,7 +111,7 @@ def server_address(
     if host is not None and cert is None and not insecure:
         raise InputError(
             "--host needs --cert and --key, because others on the network could read the token and the rows.",
-            "pass a certificate, or --insecure if a proxy in front of the server encrypts.",
+            "pass a certificate, or --insecure if a proxy in front of the server encrypts the connection.",
         )
     if cert is not None and key is not None:
         check_certificate(cert, key)
@@ -147,7 +147,11 @@ def listening_socket(address: ServerAddress) -> socket.socket:
         )[0]
         found = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise InputError(f"--host {address.host!r} is not an address of this computer.", str(error) + ".") from error
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"--host must be an address of this computer, got {address.host!r} ({reason}).",
+            "pass 0.0.0.0 to listen on all network interfaces.",
+        ) from error
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(place)

@@ -48,7 +48,7 @@ def read_token(path: Path | None) -> str | None:
     token = found.strip()
     if len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token:
         raise InputError(
-            f"a token must have at least {SHORTEST} printable ASCII characters and no blanks, but the token in {where} "
+            f"a token must have at least {SHORTEST} printable ASCII characters and no spaces, but the token in {where} "
             "does not.",
             "make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )

@@ -45,8 +45,8 @@ class Workbench:
             self._lock = FolderLock(self.folder.state())
         except InputError:
             raise InputError(
-                f"only one workbench can be open on the folder {str(self.folder.path)!r}, but another one is.",
-                "use that one, or stop it.",
+                f"a workbench is already open on the folder {str(self.folder.path)!r}.",
+                "use that one, or stop it first.",
             ) from None
 
     async def keep_queue(self) -> None:

@@ -96,7 +96,9 @@ class WorkFolder:
         name = safe_name(said)
         if ending(name) not in SUFFIXES:
             endings = ", ".join(SUFFIXES)
-            raise InputError(f"a table file must end in one of {endings}, or that with .gz, got {said[-40:]!r}.")
+            raise InputError(
+                f"a table file must end in one of {endings}, optionally followed by .gz, got {said[-40:]!r}."
+            )
         start, dot, rest = name.partition(".")
         return self._unused(start, f"{dot}{rest}")
 

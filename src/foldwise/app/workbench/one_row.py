@@ -223,7 +223,7 @@ def opened(folder: str) -> OpenRun:
     about = path.stat() if path.is_file() else None
     run = opened_once(folder, (about.st_mtime_ns, about.st_size) if about else (0, 0))
     if run.model.metadata.get("task") == "clusters":
-        raise InputError("the clusters of an exploration cannot be asked row by row.", "see its report.")
+        raise InputError("a model of clusters cannot be tried row by row.", "see the report of the exploration.")
     return run
 
 

@@ -78,7 +78,7 @@ def loss_difference(first: pl.DataFrame | None, other: pl.DataFrame | None) -> d
     Every row was predicted by models of both runs that had not seen it, so the folds of the runs may differ.
     """
     if first is None or other is None:
-        return {"why": "A run of an older version did not keep its held-out predictions."}
+        return {"why": "A run has no held-out predictions, because an older version of Foldwise wrote it."}
     if first["target"][0] != other["target"][0]:
         return {"why": "The runs predict different targets."}
     mine = first.group_by("row").agg(pl.col("fold").first(), pl.col("truth").first(), pl.col("loss").mean())

@@ -64,7 +64,7 @@ class WorkerPool:
         except ValueError:
             line = b""
         if not line:
-            return {"error": "the file made the process that read it fail, perhaps because the memory was too small."}
+            return {"error": "the process that read the file ended unexpectedly, perhaps for lack of memory."}
         self._idle.append(worker)
         return json.loads(line)
 

@@ -52,7 +52,7 @@ def chosen(table: Table, keys: Sequence[Any], graph: OnnxGraph) -> Table:
 
 def unchanged(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
     if fitted.func is not None:
-        raise InputError("FunctionTransformer cannot be exported to ONNX.", "leave the function out.")
+        raise InputError("FunctionTransformer cannot be exported to ONNX.", "train the model without it.")
     return table
 
 
@@ -67,7 +67,7 @@ def number_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
 
 
 def finite(cells: Matrix, least: Any, greatest: Any, graph: OnnxGraph) -> Matrix:
-    """Replace infinite cells by the ends of the training rows."""
+    """Replace infinite cells by the smallest or largest value of the training rows."""
     low, high = (np.atleast_2d(np.asarray(one, dtype=np.float64)) for one in (least, greatest))
     found = graph.add("Where", graph.add("Equal", cells.tensor, np.inf), high, cells.tensor)
     return Matrix(graph.add("Where", graph.add("Equal", found, -np.inf), low, found), cells.width)
@@ -87,7 +87,8 @@ def keep_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Columns:
 def named(table: Table, fitted: Any) -> Columns:
     """Return columns that have names."""
     if isinstance(table, Matrix):
-        raise InputError(f"{type(fitted).__name__} needs columns with names, so it cannot be exported to ONNX here.")
+        name = type(fitted).__name__
+        raise InputError(f"{name} cannot be exported to ONNX after a step that returns columns without names.")
     return table
 
 
@@ -96,7 +97,7 @@ def refuse_dates(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
 
 
 def refuse_text(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
-    raise refused(fitted.feature_names_in_[0], "text of many words")
+    raise refused(fitted.feature_names_in_[0], "free text")
 
 
 def refused(name: str, content: str) -> InputError:

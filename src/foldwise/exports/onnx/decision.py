@@ -22,7 +22,7 @@ def decision_tensors(decision: CostDecision, proba: str, graph: OnnxGraph) -> tu
 
 
 def interval_tensors(values: str, quantile: float, graph: OnnxGraph) -> tuple[str, str]:
-    """Return both ends of the intervals, which belong to them in spite of rounding."""
+    """Return both ends of the intervals, slightly widened against rounding."""
     if np.isinf(quantile):
         return graph.repeated([-np.inf]), graph.repeated([np.inf])
     low, high = graph.add("Sub", values, quantile), graph.add("Add", values, quantile)

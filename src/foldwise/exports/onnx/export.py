@@ -44,7 +44,7 @@ class OnnxExport:
     Attributes
     ----------
     model : bytes
-        The serialized graph. It has one input of shape (rows, 1) per column of the table, called like the column.
+        The serialized graph. It has one input of shape (rows, 1) per column of the table, with the name of the column.
     kinds : mapping of str to str
         What each column contains: "number", "truth" (booleans) or "text".
     missing_text : str
@@ -202,7 +202,7 @@ class OnnxWriter:
         return cls(model, kinds_given(columns), hasattr(model, "feature_names_in_"), {}, gap)
 
     def check_names(self) -> None:
-        """Refuse columns that an input cannot be called or contain."""
+        """Refuse columns whose name or content an input cannot have."""
         for name, kind in self.kinds.items():
             if not name or name in OUTPUTS:
                 raise InputError(f"an input of an ONNX graph cannot be called {name!r}.", "rename the column.")
@@ -324,7 +324,7 @@ def is_clear(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def compare(name: str, found: NDArray[Any], expected: NDArray[Any], scale: NDArray[Any]) -> None:
-    """Refuse an export that predicts other numbers than Python."""
+    """Refuse an export whose predictions differ from those of Python."""
     wrong = ~(np.abs(found - expected) <= TOLERANCE * scale)
     if wrong.any():
         raise refused(name, int(np.flatnonzero(wrong.reshape(len(wrong), -1).any(axis=1))[0]), found, expected)
@@ -334,7 +334,7 @@ def refused(name: str, row: int, found: NDArray[Any], expected: NDArray[Any]) ->
     return InputError(
         f"the model cannot be exported to ONNX: {name} of row {row} would be {found[row]}, but Python predicts "
         f"{expected[row]}.",
-        "choose other models for the run, and report the model and the row.",
+        "choose other models for the run, and please report the model and the row.",
     )
 
 

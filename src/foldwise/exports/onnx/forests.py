@@ -22,8 +22,8 @@ NO_CODE = -2_000_000_000.0  # no category is encoded by it
 class EnsembleWriter:
     """Collects trees for one node of the operator.
 
-    Inner nodes and leaves of the operator are numbered apart. It needs an inner node in every tree, so that a tree of
-    one leaf gets a node with two equal leaves.
+    Inner nodes and leaves of the operator are numbered separately. Every tree needs an inner node, so a tree of one
+    leaf gets a node with two equal leaves.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,9 @@ class EnsembleWriter:
     def add_tree(self, tree: SplitTree, target: int, values: Sequence[float]) -> None:
         """Add a tree that adds the value of its leaf to a target."""
         if tree.near_zero:
-            raise InputError("LightGBM with zero_as_missing=True cannot be exported to ONNX.", "fit it without.")
+            raise InputError(
+                "LightGBM with zero_as_missing=True cannot be exported to ONNX.", "fit it with zero_as_missing=False."
+            )
         self.roots.append(len(self.features))
         if tree.left[0] < 0:
             leaf = self.add_leaf(target, values[0])

@@ -75,7 +75,7 @@ class OnnxGraph:
         return outputs[0] if n_outputs == 1 else outputs
 
     def add_as(self, outputs: Sequence[str], operator: str, *operands: Operand, domain: str = "", **given: Any) -> None:
-        """Add a node whose results have certain names."""
+        """Add a node whose results have given names."""
         names = [one if isinstance(one, str) else self.constant(one) for one in operands]
         self.nodes.append(onnx_module().helper.make_node(operator, names, list(outputs), domain=domain, **given))
 

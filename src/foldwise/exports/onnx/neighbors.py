@@ -62,7 +62,7 @@ def nearest(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, str]:
     """Return distances and indices (rows, k) of the neighbors that vote and, for kernels, of the next one."""
     voting = model._voting()
     if model._row_weights is not None:
-        raise InputError("nearest neighbors with sample_weight= cannot be exported to ONNX.", "fit them without.")
+        raise InputError("nearest neighbors with sample_weight= cannot be exported to ONNX.", "fit them without it.")
     if callable(voting.weights):
         raise InputError(
             "nearest neighbors with a function as weights= cannot be exported to ONNX.", "name a kernel instead."

@@ -45,7 +45,7 @@ def column_transformer(fitted: Any, inputs: Sequence[Input], program: SqlProgram
 
 def unchanged(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
     if fitted.func is not None:
-        raise InputError("FunctionTransformer cannot be exported to SQL.", "leave the function out.")
+        raise InputError("FunctionTransformer cannot be exported to SQL.", "train the model without it.")
     return list(inputs)
 
 
@@ -61,7 +61,7 @@ def number_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) ->
 
 
 def clipped(cell: Feature, least: float, greatest: float, program: SqlProgram) -> str:
-    """Replace infinite cells by the ends of the training rows, and limit all others."""
+    """Replace infinite cells by the smallest or largest value of the training rows, and limit all others."""
     x, number = cell.expression, program.number
     inside = finite(cell, max(least, -MAX_ABS), min(greatest, MAX_ABS), program).removesuffix(f" ELSE {x} END")
     more = f"WHEN {x} > {number(MAX_ABS)} THEN {number(MAX_ABS)} WHEN {x} < {number(-MAX_ABS)} THEN {number(-MAX_ABS)}"
@@ -83,7 +83,7 @@ def keep_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> l
 
 
 def finite(cell: Feature, least: float, greatest: float, program: SqlProgram) -> str:
-    """Replace infinite cells by the ends of the training rows."""
+    """Replace infinite cells by the smallest or largest value of the training rows."""
     x, number = cell.expression, program.number
     high = f"WHEN {x} > {number(LARGEST)} THEN {number(greatest)}"
     return f"CASE {high} WHEN {x} < {number(-LARGEST)} THEN {number(least)} ELSE {x} END"
@@ -94,7 +94,7 @@ def refuse_dates(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> l
 
 
 def refuse_text(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
-    raise refused(fitted.feature_names_in_[0], "text of many words")
+    raise refused(fitted.feature_names_in_[0], "free text")
 
 
 def refused(name: str, content: str) -> InputError:

@@ -12,7 +12,7 @@ from foldwise.exports.sql.program import SqlProgram
 
 
 def interval_columns(value: str, quantile: float, program: SqlProgram) -> list[tuple[str, str]]:
-    """Return both ends of the intervals, which belong to them in spite of rounding; NULL if they are infinite."""
+    """Return both ends of the intervals, slightly widened against rounding; NULL if they are infinite."""
     if math.isinf(quantile):
         nothing = f"CAST(NULL AS {program.dialect.double})"
         return [("predicted_low", nothing), ("predicted_high", nothing)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import NOTHING, fixed, number, p_text, percent
+from foldwise.report.formatting import NOTHING, counted, fixed, number, p_text, percent
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar, ends_of, interval
 from foldwise.report.pictures.scales import around
@@ -54,7 +54,9 @@ def changed_columns(facts: ReportFacts) -> Section | None:
     body = [
         picture,
         table(HEADS, first, left=(0, 9)) if first else None,
-        details(f"{len(rest)} columns that did not change", table(HEADS, rest, left=(0, 9))) if rest else None,
+        details(f"{counted(len(rest), 'column', 'columns')} that did not change", table(HEADS, rest, left=(0, 9)))
+        if rest
+        else None,
         paragraph(f"The first {SHOWN} columns are shown." if len(columns) > SHOWN else None, "note"),
         paragraph(facts.text("rule"), "note"),
     ]
@@ -103,7 +105,7 @@ def check_scores(facts: ReportFacts) -> Section | None:
 ENDS = (("value", ""), ("low", "_low"), ("high", "_high"))
 WORDS = (
     "The expected score follows from the predicted probabilities, corrected by how far off they were for held-out rows "
-    "of the training table. Its interval holds if the relation between columns and target is that of training. "
+    "of the training table. Its interval holds if the relation between columns and target is the same as in training. "
     "Intervals are 95% intervals."
 )
 

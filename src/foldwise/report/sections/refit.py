@@ -31,8 +31,9 @@ def refit_scores(facts: ReportFacts) -> Section | None:
         [str(i + 1), number(one.number("old")), number(one.number("new"))]
         for i, one in enumerate(facts.records("folds"))
     ]
+    title = facts.text("metric_title")
     body = [
-        figure(facts.text("metric_title"), strips(rows, scale), class_="card"),
+        figure(title[:1].upper() + title[1:], strips(rows, scale), class_="card"),
         details("Scores by fold", table(["fold", "old model", "new model"], folds)),
     ]
     return Section("refit", "Old and new model", join(body))

@@ -6,4 +6,9 @@ from foldwise.app.workbench.pages import ask, check, compare, data, result, runs
 
 PAGES = (data, runs, result, ask, check, compare)  # modules with ROUTES
 MENU = (("/data", "Data"), ("/runs", "Runs"), ("/compare", "Compare"))  # addresses and titles
-RUN_MENU = (("", "Result"), ("/ask", "Ask"), ("/check", "Check"), ("/report", "Report"))  # of one run, after /runs/NAME
+RUN_MENU = (
+    ("", "Result"),
+    ("/ask", "Predict"),
+    ("/check", "Check"),
+    ("/report", "Report"),
+)  # of one run, after /runs/NAME
