@@ -446,8 +446,8 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 CHOSEN_HERE = """
 Two details were settled after a first run on these regression tables. On one of them, the target of 29% of the rows has
-the same value, and intervals covered too little. Ends of intervals are closed since then, and rows that the model
-cannot tell apart share one score. So these tables are not an independent test of the two details."""
+the same value, and too few rows were covered. Since then, the ends belong to the interval, and rows with the same
+target and the same prediction share one score. So these tables are not an independent test of the two details."""
 RUN_WORDS = f"""The first {MOST_RUNS} tables of each task, with a budget of {BUDGET:.0f} s and three models, on a
 busy machine. So few settings were compared that calibration on the selecting rows loses almost nothing here. The
 simulation below shows what it loses with many settings.
@@ -461,7 +461,7 @@ Made by `benchmarks/conformal.py`. At most {MOST_ROWS:,} rows of each table, hal
 outer test rows, in {REPEATS} random repeats. The model is ridge regression or logistic regression with default
 settings, and there are 5 folds. Classes with fewer than 25 rows are left out.
 
-- The columns 80%, 90% and 95% hold the mean coverage over tables, in points above the level.
+- The columns 80%, 90% and 95% hold the mean coverage over tables, in percentage points above the level.
 - *Lowest p*: for each table and level, the probability of so few covered test rows if the coverage holds exactly
   (beta-binomial over calibration and test rows, first repeat), adjusted by Holm over tables and levels. The lowest is
   shown.

@@ -30,7 +30,7 @@ N_CLIENTS, WARM_UP = 64, 2.0
 TEXT = """# Benchmarks: serving predictions
 
 Made by `benchmarks/serving.py` on {cores} cores, which the server and the clients share. {clients} clients send single
-rows as JSON over kept connections, each as soon as its last answer has come; {seconds:g} s after {warm_up:g} s of
+rows as JSON over persistent connections, each as soon as it has its last answer; {seconds:g} s after {warm_up:g} s of
 warm-up. The clients are a process of their own. The table has 20,000 rows, 10 numbers and 5 categories.
 
 The peer is what tutorials show: FastAPI with a model loaded by joblib, a pandas frame of one row, `predict_proba`. Its

@@ -121,8 +121,8 @@ def fit(
         Whether to set rows aside before the search, so that the coverage is guaranteed. The model then learns from
         fewer rows.
     slices : str or list of str, default=None
-        Columns to cut the held-out rows by, such as "sex,age". The report shows every metric by slice, and which slices
-        differ from the rest.
+        Columns that divide the held-out rows into slices, such as "sex,age". The report shows every
+        metric by slice, and which slices differ from the rest.
     out : path, default=None
         Run folder to write. Every trial is recorded in it as soon as it ends, so that the run can be resumed even if
         it is killed. By default nothing is written, and `Run.save` writes the result.

@@ -113,7 +113,7 @@ def fit(
     drop_unlabeled: Annotated[
         bool,
         typer.Option(
-            "--drop-unlabeled", help="Drop rows whose target is missing. Without this option, such rows are an error."
+            "--drop-unlabeled", help="Drop rows whose class is missing. Without this option, such rows are an error."
         ),
     ] = False,
     no_rows: Annotated[
