@@ -112,7 +112,7 @@ def test_models_tied_with_the_best_are_named() -> None:
 @pytest.mark.parametrize(
     ("n_models", "best", "expected"),
     [
-        (2, False, "No model is clearly better than the baseline. Best estimate: "),
+        (2, False, "No single model is clearly better than the baseline. Best estimate: "),
         (1, False, "It is not clearly better than the baseline."),
         (1, True, "It is clearly better than the baseline."),
     ],

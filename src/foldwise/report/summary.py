@@ -161,8 +161,12 @@ def coverage_lines(coverage: dict[str, Any] | None) -> list[str]:
     if not coverage:
         return []
     found, quantity = coverage["measured"], coverage["quantity"]
-    what, noun = ("intervals", "width") if quantity else ("sets", "number of classes")
-    size = "" if found["size"] is None else f", mean {noun} {number(found['size'])}"
+    what = "intervals" if quantity else "sets"
+    size = ""
+    if found["size"] is not None:
+        size = (
+            f", mean width {number(found['size'])}" if quantity else f", {found['size']:.2f} classes per set on average"
+        )
     promise = f"guaranteed by {coverage['rows']:,} rows that were set aside"
     promise = promise if coverage["guaranteed"] else "not guaranteed"
     ends = f"95% interval {100 * found['low']:.1f}% to {100 * found['high']:.1f}%"

@@ -28,12 +28,12 @@ def coverage(facts: ReportFacts) -> Section | None:
         return None
     quantity = found.flag("quantity")
     body: list[Html | None] = [bullets(found.texts("words"))]
-    size = "width" if quantity else "classes in the set"
+    size = "mean width" if quantity else "mean number of classes"
     rows = [measured_row("all rows", found.part("measured"))]
     test = found.part("test")
     if test:
         rows.append(measured_row("separate test table", test))
-    body.append(table(["", "rows", "coverage", "95% interval", f"mean {size}"], rows, left=(0, 3)))
+    body.append(table(["", "rows", "coverage", "95% interval", size], rows, left=(0, 3)))
     classes = [measured_row(one.text("class"), one) for one in found.records("by_class")]
     if classes:
         body.append(figure("By true class", table(heads("class", size), classes, left=(0, 3))))
@@ -57,7 +57,7 @@ def coverage(facts: ReportFacts) -> Section | None:
 
 
 def heads(name: str, size: str) -> list[str]:
-    return [name, "rows", "coverage", "95% interval", f"mean {size}"]
+    return [name, "rows", "coverage", "95% interval", size]
 
 
 def value(at: float | None, quantity: bool) -> str:

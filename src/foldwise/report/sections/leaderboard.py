@@ -51,7 +51,7 @@ def tied_words(facts: ReportFacts, scored: list[ReportFacts]) -> str:
         related = membership(first, members, quantity=quantity) or other_calibration(facts, models[0])
         return f"Best single model: {first}. {tied} {related}".strip()
     related = other_calibration(facts, models[0])
-    return f"No model is clearly better than the baseline. Best estimate: {first}. {tied} {related}".strip()
+    return f"No single model is clearly better than the baseline. Best estimate: {first}. {tied} {related}".strip()
 
 
 def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> str:
