@@ -28,7 +28,7 @@ ROWS = "rows.csv"  # of an exploration
 HELD_OUT = "held_out.parquet"  # predictions of rows by models that did not see them
 RESULTS = (MODEL, FACTS, REPORT, BACKGROUND, ROWS, HELD_OUT)
 OPTIONS, PROGRESS, TRIALS = "options.json", "progress.json", "trials.sqlite"  # while a run is under way, and afterwards
-DRAFT, COMPLETE = ".draft", ".complete"  # results that are being written; results that replace those of before
+DRAFT, COMPLETE = ".draft", ".complete"  # results that are being written; results that replace the earlier ones
 
 
 def check_writable(folder: Path, force: bool) -> None:
@@ -77,7 +77,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def replace_results(folder: Path, write: Callable[[Path], None]) -> None:
-    """Write model, report and facts to a run folder. They replace those of before at one moment, or not at all."""
+    """Write model, report and facts to a run folder. They replace the earlier ones at one moment, or not at all."""
     finish_replacing(folder)
     draft = folder / DRAFT
     shutil.rmtree(draft, ignore_errors=True)

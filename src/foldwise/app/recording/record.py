@@ -154,7 +154,7 @@ class RunRecord:
     def _write_progress(self, state: str, more: Mapping[str, Any]) -> None:
         session = self._before.get("session") if self.trials is None else self.trials.session.number
         about = {"format": 1, "pid": os.getpid(), "host": platform.node(), "session": session, "updated": time.time()}
-        if not self.replaces or self.trials is not None:  # before that, the folder is still of the run of before
+        if not self.replaces or self.trials is not None:  # before that, the folder still belongs to the earlier run
             self._progress = {**self._progress, **about, **more, "state": state}
             with suppress(OSError):  # a full disk is reported by what must be written
                 write_progress(self.folder, self._progress)

@@ -27,7 +27,7 @@ class RunStatus:
     state : {"running", "interrupted", "failed", "finished"}
         A run is interrupted if its process was stopped or killed, and failed if it ended with an error.
     has_result : bool
-        Whether there is a model with its report. A finished run that is being resumed keeps those of before.
+        Whether there is a model with its report. A finished run that is being resumed keeps the earlier ones.
     progress : mapping
         What the run wrote last: `phase`, `elapsed`, `budget`, `n_models`, `n_settings`, `best`, `doing`, `session`,
         `pid`, `host`, `updated` (seconds since 1970) and `error`.

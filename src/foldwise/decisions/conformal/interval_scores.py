@@ -183,7 +183,7 @@ def split_values(session: FoldSession, settings: Sequence[Params], train: Rows, 
         if block.answer.values is None:
             raise InputError(
                 f"the predictions of {type(session.estimator).__name__} are not one number per row.",
-                "use a regressor of a single target.",
+                "use a regressor with a single target.",
             )
         parts.append(block.answer.values)
     return np.concatenate(parts).T
