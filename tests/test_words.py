@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tokenize
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from foldwise.app.cli.commands import app
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "foldwise"
 ROOMS = sorted({path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")})
-PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
-    (ROOT / "docs").rglob("*.md")
-)
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
+PAGES += sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "benchmarks").glob("*.md"))
+TEMPLATES = sorted(SOURCE.rglob("*.html"))
 
 # what the guide avoids, and what to write instead
 AVOID = {
@@ -43,15 +44,20 @@ AVOID = {
     r"\b(normal|random|summar|optim|minim|maxim|standard|regular|general|discret|vector|initial)is(e|ing|ation)": (
         "American spelling"
     ),
+    r"\b(of|from) before\b(?! (the|a|an|it|they|that|this)\b)": "earlier",
+    r"\bfit (it|them) without\.|\bpass fewer\.": "name what to leave out",
+    r"of little worth|in points above": "rough; percentage points",
     r"\bhalf-?way house\b|\bby heart\b|\bnurse\b|\bhonestly said\b": "avoid charm",
 }
+MARKUP = re.compile(r"<[^>]*>|\{%.*?%\}|\{\{.*?\}\}")  # tags and statements of templates
 ALLOWED = {"docs/reference/glossary.md"}  # shows the words to avoid
 
 
 def texts_of(path: Path) -> list[tuple[int, str]]:
-    """Strings and comments of a Python file, or the lines of a page, each with its line number."""
-    if path.suffix == ".md":
-        return list(enumerate(path.read_text(encoding="utf-8").splitlines(), 1))
+    """Strings and comments of a Python file, or the lines of a page or template, each with its line number."""
+    if path.suffix != ".py":
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [(i, MARKUP.sub(" ", line) if path.suffix == ".html" else line) for i, line in enumerate(lines, 1)]
     kinds = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", -1))
     with path.open("rb") as file:
         return [(token.start[0], token.string) for token in tokenize.tokenize(file.readline) if token.type in kinds]
@@ -78,7 +84,16 @@ def test_the_source_avoids_phrases_that_need_decoding(room):
 
 
 def test_pages_avoid_phrases_that_need_decoding():
-    assert not (found := phrases_to_avoid(PAGES)), "\n".join(found)
+    assert not (found := phrases_to_avoid([*PAGES, *TEMPLATES])), "\n".join(found)
+
+
+def test_every_extra_is_listed():
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    extras = set(known) - {"docs", "peers", "dev"}  # for developers
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    reference = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
+    assert not [one for one in extras if f"`{one}`" not in readme and f"'.[{one}]'" not in readme]
+    assert not [one for one in extras if f"| `foldwise[{one}]` |" not in reference]
 
 
 PACKAGE = griffe.load("foldwise", search_paths=[str(SOURCE.parent)], docstring_parser="numpy")

@@ -47,7 +47,7 @@ def export(
         print(f"query  {files[0]}")
         if len(files) > 1:
             print(f"check  {files[1]}")
-            print("The check counts the rows that the database predicts differently. It must return 0.")
+            print("The check counts rows that the database predicts differently. It must return 0.")
         else:
             print("There is no check, because no rows are stored with this model.")
         if not tested:
@@ -68,4 +68,5 @@ def write_onnx(model: Any, path: Path, rows: Any, *, as_json: bool, quiet: bool)
             print(f"onnxruntime and Python give the same predictions for {made.n_checked} stored rows.")
         else:
             print("The graph was not checked, because no rows are stored with this model.")
-        print('Inputs: one array of shape (rows, 1) per column. Missing numbers are NaN, missing text is "".')
+        print("Inputs: one array of shape (rows, 1) per column.")
+        print('Missing numbers are NaN, and missing text is "".')
