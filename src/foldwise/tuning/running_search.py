@@ -322,8 +322,7 @@ class RunningSearch:
             outcome = outcome.first(len(settings))
             if not settings and not self.settings:
                 raise ShortTimeoutError(
-                    f"no setting was scored within timeout={self.plan.timeout:.3g} s.",
-                    "pass a longer timeout, or None.",
+                    f"no setting was scored within timeout={self.plan.timeout:.3g} s.", "pass a longer one, or None."
                 )
 
         def where(i: int, number: int) -> str:
