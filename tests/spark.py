@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -12,7 +13,13 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark_session() -> Iterator[Any]:
-    """A local Spark with two workers that listens only here."""
+    with running_spark() as session:
+        yield session
+
+
+@contextmanager
+def running_spark() -> Iterator[Any]:
+    """Start a local Spark with two workers that listens only here, and stop it at the end."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 

@@ -15,21 +15,22 @@ from foldwise import SqlExport
 HOSTILE = """t"; DROP TABLE rows; --'"""  # the name of every table
 
 
-def run(export: SqlExport, frame: pl.DataFrame, table: str, server: str | None = None) -> tuple[list[Any], int]:
+def run(export: SqlExport, frame: pl.DataFrame, table: str, server: Any = None) -> tuple[list[Any], int]:
     """The rows that the query of an export returns, in the order of the table, and the differences of its check."""
-    make = {"duckdb": in_duckdb, "sqlite": in_sqlite, "postgres": in_postgres}[export.dialect]
+    make = {"duckdb": in_duckdb, "sqlite": in_sqlite, "postgres": in_postgres, "spark": in_spark}[export.dialect]
     return make(export, frame, table, server)
 
 
-def in_duckdb(export: SqlExport, frame: pl.DataFrame, table: str, server: str | None) -> tuple[list[Any], int]:
+def in_duckdb(export: SqlExport, frame: pl.DataFrame, table: str, server: None) -> tuple[list[Any], int]:
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("source", frame.to_arrow())
         connection.execute(f"CREATE TABLE {quoted(table)} AS SELECT * FROM source")
         return connection.execute(export.query).fetchall(), one_number(connection.execute(export.check).fetchall())
 
 
-def in_sqlite(export: SqlExport, frame: pl.DataFrame, table: str, server: str | None) -> tuple[list[Any], int]:
+def in_sqlite(export: SqlExport, frame: pl.DataFrame, table: str, server: None) -> tuple[list[Any], int]:
     connection = sqlite3.connect(":memory:")
+    connection.set_progress_handler(lambda: 0, 1_000_000)  # lets Python handle signals during a query
     columns = ", ".join(map(quoted, frame.columns))
     connection.execute(f"CREATE TABLE {quoted(table)} ({columns})")
     marks = ", ".join("?" * frame.width)
@@ -39,8 +40,7 @@ def in_sqlite(export: SqlExport, frame: pl.DataFrame, table: str, server: str | 
     return found
 
 
-def in_postgres(export: SqlExport, frame: pl.DataFrame, table: str, server: str | None) -> tuple[list[Any], int]:
-    assert server is not None
+def in_postgres(export: SqlExport, frame: pl.DataFrame, table: str, server: str) -> tuple[list[Any], int]:
     engine = sa.create_engine(server)
     types = {pl.String: "TEXT", pl.Boolean: "BOOLEAN", pl.Float64: "DOUBLE PRECISION"}
     columns = ", ".join(f"{quoted(c.name)} {types.get(type(c.dtype), 'BIGINT')}" for c in frame.iter_columns())
@@ -59,6 +59,13 @@ def in_postgres(export: SqlExport, frame: pl.DataFrame, table: str, server: str 
         raw.rollback()
         raw.close()
         engine.dispose()
+
+
+def in_spark(export: SqlExport, frame: pl.DataFrame, table: str, session: Any) -> tuple[list[Any], int]:
+    name = "`" + table.replace("`", "``") + "`"
+    session.createDataFrame(frame.to_pandas()).createOrReplaceTempView(name)
+    rows = [tuple(row) for row in session.sql(export.query).collect()]
+    return rows, int(session.sql(export.check).collect()[0][0])
 
 
 def quoted(name: str) -> str:

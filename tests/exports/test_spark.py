@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foldwise import to_sql
-from tests.exports.databases import compare
+from tests.exports.databases import HOSTILE, compare, run
 from tests.exports.test_sql import fitted, hostile_table, stored
 from tests.models.tables import real
 
@@ -23,8 +23,7 @@ pytestmark = pytest.mark.slow
 def test_spark(name, make, spark_session):
     table = make()
     model = fitted(name, table)
-    export = to_sql(stored(model, table.X), dialect="spark", table="cells", keep=[], rows=table.X)
-    spark_session.createDataFrame(table.X.to_pandas()).createOrReplaceTempView("cells")
-    rows = [tuple(row) for row in spark_session.sql(export.query).collect()]
+    export = to_sql(stored(model, table.X), dialect="spark", table=HOSTILE, keep=[], rows=table.X)
+    rows, differences = run(export, table.X, HOSTILE, spark_session)
+    assert differences == 0
     compare(rows, model, table.X, 1e-9)
-    assert spark_session.sql(export.check).collect()[0][0] == 0

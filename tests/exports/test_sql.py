@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import polars as pl
 import pytest
 import sqlglot
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -44,7 +46,8 @@ MORE_REGRESSORS += ["hist_gradient_boosting", "xgboost", "catboost"]
 
 @pytest.fixture(scope="session")
 def server(request):
-    return lambda dialect: request.getfixturevalue("postgresql_server") if dialect == "postgres" else None
+    fixtures = {"postgres": "postgresql_server", "spark": "spark_session"}
+    return lambda dialect: request.getfixturevalue(fixtures[dialect]) if dialect in fixtures else None
 
 
 def hostile_table(n: int = 120, classes: int = 3, quantity: bool = False):
@@ -291,18 +294,39 @@ def test_trees_deeper_than_a_parser(dialect):
         assert [row[0] for row in rows] == tree.predict(X).tolist()
 
 
-@pytest.mark.parametrize("dialect", DATABASES)
-@pytest.mark.parametrize("name", ["random_forest", "lightgbm", *slow("hist_gradient_boosting", "xgboost")])
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [
+        ("random_forest", "duckdb"),
+        ("lightgbm", "duckdb"),
+        *slow(*product(["hist_gradient_boosting", "xgboost", "catboost"], ["duckdb", "sqlite", "postgres"])),
+        *slow(*product(["random_forest", "lightgbm"], ["sqlite", "postgres"])),
+        *slow(*product(["random_forest", "catboost"], ["spark"])),
+    ],
+)
 def test_large_forests_as_a_table_of_nodes(name, dialect, server, monkeypatch):
     """Missing cells, categories and one forest per class; the plain form of the same forest is tested above."""
     monkeypatch.setattr("foldwise.exports.sql.node_tables.MOST_SPLITS", 10)
     table = hostile_table()
+    table = table_of(table.X.drop("many`levels"), table.y) if name == "catboost" else table
     model = fitted(name, table)
     assert "_nodes" in to_sql(stored(model, table.X), dialect=dialect).query
     check(model, table, dialect, server, 1e-6 if name == "xgboost" else 1e-9)
 
 
-@pytest.mark.parametrize("dialect", DATABASES)
+def test_a_large_forest_of_many_classes(rng, monkeypatch):
+    """SQLite repeats a step for each use of it, so one step adds up the trees of all classes."""
+    monkeypatch.setattr("foldwise.exports.sql.node_tables.MOST_SPLITS", 10)
+    X = rng.normal(size=(300, 2))
+    forest = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4).fit(X, np.arange(300) % 25)
+    frame = pl.DataFrame(X, schema=["a", "b"], orient="row")
+    export = to_sql(forest, dialect="sqlite", columns=["a", "b"], keep=[], rows=frame)
+    rows, differences = run(export, frame, "rows")
+    assert differences == 0
+    compare(rows, forest, X, 1e-9)
+
+
+@pytest.mark.parametrize("dialect", [*DATABASES, *slow("spark")])
 def test_boundary_values_and_the_start_of_a_large_boosted_forest(dialect, server, rng, monkeypatch):
     """Cells at thresholds and the doubles beside them reach the same leaves, and rows keep their order."""
     monkeypatch.setattr("foldwise.exports.sql.node_tables.MOST_SPLITS", 10)

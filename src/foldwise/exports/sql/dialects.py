@@ -63,7 +63,7 @@ class SqlDialect:
     largest: str = "GREATEST"
     smallest: str = "LEAST"
     deepest: int = 200
-    walk: Literal["levels", "queue", ""] = ""
+    walk: Literal["lists", "levels", "queue", ""] = ""
 
     def quote_name(self, name: str) -> str:
         """Quote the name of a table or a column."""
@@ -97,6 +97,11 @@ class SqlDialect:
         written = self.number.format(digits)
         return f"(-{written})" if value < 0 or (value == 0 and math.copysign(1, value) < 0) else written
 
+    def infinity(self, negative: bool = False) -> str:
+        """Write the infinite number."""
+        sign = "-" if negative else ""
+        return f"{sign}9e999" if self.name == "sqlite" else self.as_double(f"'{sign}Infinity'")
+
     def as_double(self, expression: str) -> str:
         """Convert an expression to a double."""
         return f"CAST({expression} AS {self.double})"
@@ -117,7 +122,7 @@ class SqlDialect:
 DIALECTS = {
     one.name: one
     for one in (
-        SqlDialect("duckdb", "DOUBLE", "VARCHAR", True, walk="levels"),
+        SqlDialect("duckdb", "DOUBLE", "VARCHAR", True, walk="lists"),
         SqlDialect(
             "postgres",
             "DOUBLE PRECISION",
@@ -140,7 +145,7 @@ DIALECTS = {
             deepest=10,
             walk="queue",
         ),
-        SqlDialect("spark", "DOUBLE", "STRING", True),
+        SqlDialect("spark", "DOUBLE", "STRING", True, walk="lists"),
         SqlDialect("bigquery", "FLOAT64", "STRING", False, nan="IS_NAN({})"),
         SqlDialect("snowflake", "DOUBLE", "VARCHAR", False, nan="{} = 'NaN'::DOUBLE"),
         SqlDialect("mysql", "DOUBLE", "CHAR", False, nan="", equals="CAST({} AS BINARY) = {}"),

@@ -12,6 +12,7 @@ from foldwise.exports.sql.node_tables import is_large, summed_by_table
 from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Feature, Input, SqlProgram
 from foldwise.exports.sql.trees import TreeNodes, leaf_columns, nodes_of
+from foldwise.exports.trees.node_tables import LeafSum
 from foldwise.exports.trees.splits import SplitTree, single_leaf, sklearn_tree
 
 TREES_PER_STEP = 16
@@ -33,10 +34,12 @@ def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: Sq
     In expressions, each tree is written once, as the index of its leaf; class shares are looked up by that index.
     """
     read = [sklearn_tree(tree, tree.value[:, 0]) for tree in trees]
-    by_table = summed_by_table(read, features, program) if is_large(read, program) else None
-    if by_table is not None:
-        return by_table
     n_classes = read[0].values.shape[1]
+    if is_large(read, program):
+        every = [LeafSum(k, 0, len(read) - 1) for k in range(n_classes)]
+        by_table = summed_by_table(read, every, features, program)
+        if by_table is not None:
+            return by_table
     sums: list[str | None] = [None] * n_classes
     for start in range(0, len(read), TREES_PER_STEP):
         some = read[start : start + TREES_PER_STEP]
@@ -75,10 +78,12 @@ def summed_values(
     """Add up the values of the leaves, tree after tree, for one forest per score."""
     read = [list(forest) for forest in forests]
     if is_large([tree for forest in read for tree in forest], program):
-        pairs = zip(starts, read, strict=True)
-        by_table = [summed_by_table([single_leaf(start), *forest], features, program) for start, forest in pairs]
-        if None not in by_table:
-            return [column for columns in by_table if columns is not None for column in columns]
+        started = [[single_leaf(start), *forest] for start, forest in zip(starts, read, strict=True)]
+        ends = np.cumsum([len(forest) for forest in started]).tolist()
+        sums = [LeafSum(0, end - len(forest), end - 1) for end, forest in zip(ends, started, strict=True)]
+        by_table = summed_by_table([tree for forest in started for tree in forest], sums, features, program)
+        if by_table is not None:
+            return by_table
     totals = [program.number(start) for start in starts]
     for first in range(0, max(map(len, read)), TREES_PER_STEP):
         terms = [

@@ -2,7 +2,8 @@
 
 As expressions, DuckDB takes a second to plan 4,300 splits and half a minute to plan 17,000. The table is a few literals
 that are unpacked when the query runs, which every database reads in a fraction of a second. Leaves are added tree after
-tree, as the libraries do, because another order may decide ties differently.
+tree, as the libraries do, because another order may decide ties differently. This file has the joins of PostgreSQL and
+the queue of SQLite.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from foldwise.exports.sql.dialects import SqlDialect
+from foldwise.exports.sql.node_lists import ListStep
 from foldwise.exports.sql.program import ROW, Feature, SqlProgram
 from foldwise.exports.sql.trees import test_of
-from foldwise.exports.trees.node_tables import NodeTable
+from foldwise.exports.trees.node_tables import LeafSum, NodeTable
 from foldwise.exports.trees.splits import SplitTree
 
-MOST_SPLITS = 2000  # of a forest that is written as expressions
+MOST_SPLITS = 2000  # of a forest that is written as expressions, times the numbers that a leaf predicts
 MOST_CELLS = 1000  # that a table of nodes looks at: SQLite allows 2,000 columns
 Columns = Mapping[str, Sequence[float]]  # of a table that is unpacked from literals
 
@@ -29,31 +31,42 @@ def is_large(trees: Sequence[SplitTree], program: SqlProgram) -> bool:
     """Whether a forest is written as a table."""
     if not program.dialect.walk:
         return False
-    return sum(child >= 0 for tree in trees for child in tree.left) > MOST_SPLITS
+    n_splits = sum(child >= 0 for tree in trees for child in tree.left)
+    return bool(n_splits * trees[0].values[0].size > MOST_SPLITS)
 
 
-def summed_by_table(trees: Sequence[SplitTree], features: Sequence[Feature], program: SqlProgram) -> list[str] | None:
+def summed_by_table(
+    trees: Sequence[SplitTree], sums: Sequence[LeafSum], features: Sequence[Feature], program: SqlProgram
+) -> list[str] | None:
     """Add up what the leaves predict, tree after tree; None if the trees look at too many cells."""
     expressions: dict[str, int] = {}
 
-    def cell_of(tree: SplitTree, i: int) -> tuple[int, float, bool]:
-        feature = features[tree.feature[i]]
+    def cell_of(tree: SplitTree, i: int) -> tuple[int, float]:
         if i in tree.among or i in tree.near_zero or np.isinf(tree.threshold[i]):
             left, right = program.number(0.0), program.number(1.0)
             text = f"CASE WHEN {test_of(tree, i, features, program)} THEN {left} ELSE {right} END"
-            return expressions.setdefault(text, len(expressions)), 0.5, False
-        text = feature.as_value(program.dialect)
-        return expressions.setdefault(text, len(expressions)), tree.threshold[i], tree.missing_left[i]
+            return expressions.setdefault(text, len(expressions)), 0.5
+        text = filled(features[tree.feature[i]], tree.missing_left[i], program)
+        return expressions.setdefault(text, len(expressions)), tree.threshold[i]
 
     table = NodeTable.of(trees, cell_of)
     if len(expressions) > MOST_CELLS:
         return None
     cells = [one.expression for one in program.numbers([Feature(text) for text in expressions])]
-    if program.dialect.walk != "queue":
-        cells = program.compute([array_of(cells, program.dialect)])
-    sums = program.new_names(len(table.leaves[0]), "s")
-    program.steps.append(ForestStep(table, cells, sums, program.dialect))
-    return sums
+    if program.dialect.walk == "levels":
+        cells = program.compute([f"ARRAY[{', '.join(cells)}]"])
+    names = program.new_names(len(sums), "s")
+    step = ListStep if program.dialect.walk == "lists" else ForestStep
+    program.steps.append(step(table, cells, dict(zip(names, sums, strict=True)), program.dialect))
+    return names
+
+
+def filled(feature: Feature, missing_left: bool, program: SqlProgram) -> str:
+    """Return a cell, or an infinite number that goes where missing cells go."""
+    value = feature.as_value(program.dialect)
+    if feature.indicator or not feature.nullable:
+        return value
+    return f"COALESCE({value}, {program.dialect.infinity(negative=missing_left)})"
 
 
 @dataclass(frozen=True)
@@ -66,16 +79,20 @@ class ForestStep:
         The nodes.
     cells : sequence of str
         The columns of the cells that the nodes compare, or one column with an array of them.
-    names : sequence of str
-        The columns of the sums.
+    sums : mapping of str to LeafSum
+        The sums by the names of their columns.
     dialect : SqlDialect
         How the database walks through the nodes.
     """
 
     table: NodeTable
     cells: Sequence[str]
-    names: Sequence[str]
+    sums: Mapping[str, LeafSum]
     dialect: SqlDialect
+
+    @property
+    def names(self) -> Sequence[str]:
+        return list(self.sums)
 
     @property
     def uses(self) -> set[str]:
@@ -92,7 +109,6 @@ class ForestStep:
             "nodes": {
                 "cell": nodes.cell,
                 "threshold": nodes.threshold,
-                "missing": nodes.missing_left,
                 "l": nodes.left,
                 "r": nodes.right,
             },
@@ -110,13 +126,16 @@ class ForestStep:
         (cells,), at = self.cells, "[n.cell + 1]"
         start = f"SELECT x.{ROW} AS n, x.{cells} AS cells, t.id AS tree, t.node"
         found = [*self._tables(step), f"{step}_level0 AS ({start} FROM {before} AS x CROSS JOIN {step}_trees AS t)"]
-        child = f"CASE WHEN COALESCE(x.cells{at} <= n.threshold, n.missing = 1) THEN n.l ELSE n.r END"
+        child = f"CASE WHEN x.cells{at} <= n.threshold THEN n.l ELSE n.r END"
         node = f"CASE WHEN n.id IS NULL THEN x.node ELSE {child} END AS node"
-        alone = " OFFSET 0" if self.dialect.name == "postgres" else ""  # plans one join after the other
         for level in range(1, self.table.depth + 1):
-            joined = f"{step}_level{level - 1} AS x LEFT JOIN {step}_nodes AS n ON n.id = x.node{alone}"
+            # OFFSET makes PostgreSQL plan one join after the other
+            joined = f"{step}_level{level - 1} AS x LEFT JOIN {step}_nodes AS n ON n.id = x.node OFFSET 0"
             found.append(f"{step}_level{level} AS (SELECT x.n, x.cells, x.tree, {node} FROM {joined})")
-        sums = ", ".join(f"SUM(v.v{k} ORDER BY x.tree) AS {name}" for k, name in enumerate(self.names))
+        sums = ", ".join(
+            f"SUM(v.v{one.value} ORDER BY x.tree) FILTER (WHERE x.tree BETWEEN {one.first} AND {one.last}) AS {name}"
+            for name, one in self.sums.items()
+        )
         last = f"{step}_level{self.table.depth} AS x JOIN {step}_leaves AS v ON v.id = -1 - x.node"
         return [
             *found,
@@ -130,13 +149,17 @@ class ForestStep:
         zeros = ", ".join(["0.0"] * len(self.names))
         start = f"SELECT {ROW}, {cells}, 0, {self.table.roots[0]}, {zeros} FROM {before}"
         cell = " ".join(f"WHEN {j} THEN w.{name}" for j, name in enumerate(self.cells))
-        child = f"CASE WHEN COALESCE(CASE n.cell {cell} END <= n.threshold, n.missing) THEN n.l ELSE n.r END"
+        child = f"CASE WHEN CASE n.cell {cell} END <= n.threshold THEN n.l ELSE n.r END"
         later = [
             "w.n",
             *(f"w.{name}" for name in self.cells),
             "w.tree + (w.node < 0)",
             f"CASE WHEN w.node < 0 THEN t.node ELSE {child} END",
-            *(f"CASE WHEN w.node < 0 THEN w.{name} + v.v{k} ELSE w.{name} END" for k, name in enumerate(self.names)),
+            *(
+                f"CASE WHEN w.node < 0 AND w.tree BETWEEN {one.first} AND {one.last} "
+                f"THEN w.{name} + v.v{one.value} ELSE w.{name} END"
+                for name, one in self.sums.items()
+            ),
         ]
         joined = (
             f"{step}_walk AS w LEFT JOIN {step}_nodes AS n ON n.id = w.node LEFT JOIN {step}_leaves AS v "
@@ -152,12 +175,6 @@ class ForestStep:
         ]
 
 
-def array_of(cells: Sequence[str], dialect: SqlDialect) -> str:
-    """Write an array of cells."""
-    brackets = "ARRAY[{}]" if dialect.name == "postgres" else "[{}]"
-    return brackets.format(", ".join(cells))
-
-
 def unpacked(columns: Columns, dialect: SqlDialect) -> str:
     """Write a SELECT of columns that are stored in literals, and of their index `id`."""
     whole = {name: all(isinstance(value, int) for value in own) for name, own in columns.items()}
@@ -165,14 +182,10 @@ def unpacked(columns: Columns, dialect: SqlDialect) -> str:
         return unpacked_json(columns, whole)
     types = {name: "INTEGER" if whole[name] else dialect.double for name in columns}
     listed = {name: ",".join(map(repr, own)) for name, own in columns.items()}
-    if dialect.name == "postgres":
-        arrays = ", ".join(f"'{{{listed[name]}}}'::{types[name]}[]" for name in columns)
-        found = ", ".join([*columns, "i"])
-        source = f"UNNEST({arrays}) WITH ORDINALITY AS a({found})"
-        return f"SELECT CAST(i - 1 AS INTEGER) AS id, {', '.join(columns)} FROM {source}"
-    count = len(next(iter(columns.values())))
-    arrays = ", ".join(f"UNNEST(CAST('[{listed[name]}]' AS {types[name]}[])) AS {name}" for name in columns)
-    return f"SELECT UNNEST(RANGE({count})) AS id, {arrays}"
+    arrays = ", ".join(f"'{{{listed[name]}}}'::{types[name]}[]" for name in columns)
+    found = ", ".join([*columns, "i"])
+    source = f"UNNEST({arrays}) WITH ORDINALITY AS a({found})"
+    return f"SELECT CAST(i - 1 AS INTEGER) AS id, {', '.join(columns)} FROM {source}"
 
 
 def unpacked_json(columns: Columns, whole: Mapping[str, bool]) -> str:

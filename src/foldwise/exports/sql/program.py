@@ -159,8 +159,7 @@ class SqlProgram:
         result : sequence of tuple
             Quoted names and expressions of the columns of the result.
         """
-        is_numbered = not all(isinstance(step, list) for step in self.steps)
-        numbered = [(ROW, "ROW_NUMBER() OVER ()")] if is_numbered else []
+        numbered = [(ROW, "ROW_NUMBER() OVER ()")] if any(map(needs_numbers, self.steps)) else []
         every = [[*given, *numbered], *self.steps]
         where = {name: i for i, own in enumerate(every) for name in names_of(own)}
         wanted, lines = used_in([*result, *((name, name) for name, _ in numbered)]), []
@@ -172,13 +171,18 @@ class SqlProgram:
             passed = [name for name in sorted(wanted) if where.get(name, i) < i]
             if isinstance(own, list):
                 columns = listed([*((name, name) for name in passed), *own]) or "1 AS unused"
-                is_shared = i + 1 < len(every) and not isinstance(every[i + 1], list)
+                is_shared = i + 1 < len(every) and needs_numbers(every[i + 1])
                 fence = "MATERIALIZED " if is_shared else self.dialect.fence
                 lines.append(f"step{i} AS {fence}(\n  SELECT {columns}\n  FROM {before}\n)")
             else:
                 lines.append(",\n".join(own.write(f"step{i}", before, passed)))
         order = f"\nORDER BY {ROW}" if numbered else ""
         return f"{', '.join(reversed(lines))}\nSELECT {listed(result)}\nFROM step{len(every) - 1}{order}"
+
+
+def needs_numbers(step: list[tuple[str, str]] | TableStep) -> bool:
+    """Whether a step joins what it computes to the rows of the step before."""
+    return not isinstance(step, list) and ROW in step.uses
 
 
 def names_of(step: list[tuple[str, str]] | TableStep) -> Sequence[str]:

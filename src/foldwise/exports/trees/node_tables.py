@@ -9,7 +9,24 @@ import numpy as np
 
 from foldwise.exports.trees.splits import SplitTree
 
-CellOf = Callable[[SplitTree, int], tuple[int, float, bool]]  # tree, split -> cell, threshold, missing cells go left
+CellOf = Callable[[SplitTree, int], tuple[int, float]]  # tree, split -> cell, threshold
+
+
+@dataclass(frozen=True)
+class LeafSum:
+    """A sum over consecutive trees of one of the numbers that their leaves predict.
+
+    Attributes
+    ----------
+    value : int
+        The index of the number.
+    first, last : int
+        The indices of the first and the last tree.
+    """
+
+    value: int
+    first: int
+    last: int
 
 
 @dataclass
@@ -20,9 +37,8 @@ class NodeTable:
 
     Attributes
     ----------
-    cell, threshold, missing_left : list
-        For each split: a row goes to the left child if this cell is at most the threshold, or if it is missing and
-        missing cells go left.
+    cell, threshold : list
+        For each split: a row goes to the left child if this cell is at most the threshold. No cell is missing.
     left, right : list of int
         The children of each split.
     roots : list of int
@@ -35,7 +51,6 @@ class NodeTable:
 
     cell: list[int] = field(default_factory=list)
     threshold: list[float] = field(default_factory=list)
-    missing_left: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     roots: list[int] = field(default_factory=list)
@@ -54,16 +69,52 @@ class NodeTable:
                 values = tuple(np.atleast_1d(tree.values[i]).tolist())
                 index[i] = -1 - known.setdefault(values, len(known))
             for i in splits:
-                cell, threshold, missing_left = cell_of(tree, i)
+                cell, threshold = cell_of(tree, i)
                 found.cell.append(cell)
                 found.threshold.append(threshold)
-                found.missing_left.append(int(missing_left))
                 found.left.append(index[tree.left[i]])
                 found.right.append(index[tree.right[i]])
             found.roots.append(index[0])
             found.depth = max(found.depth, depth_of(tree))
         found.leaves = list(known)
         return found
+
+    def with_siblings(self) -> SiblingTable:
+        """Number the nodes so that the right child of a split comes directly after the left one."""
+        found = SiblingTable([], [], [], [], [])
+        waiting = list(self.roots)  # splits and leaves, in the order of their new numbers
+        found.roots.extend(range(len(waiting)))
+        for number, node in enumerate(waiting):  # grows while it is read
+            is_leaf = node < 0
+            found.step.append(0 if is_leaf else len(waiting) - number)
+            found.cell.append(-1 if is_leaf else self.cell[node])
+            found.threshold.append(0.0 if is_leaf else self.threshold[node])
+            found.leaf.append(-1 - node if is_leaf else 0)
+            waiting += [] if is_leaf else [self.left[node], self.right[node]]
+        return found
+
+
+@dataclass
+class SiblingTable:
+    """The nodes of a forest, in which a split at index i has the children i + step and i + step + 1.
+
+    Attributes
+    ----------
+    step : list of int
+        How far after a split its left child comes; 0 for a leaf.
+    cell, threshold : list
+        A row goes to the left child if this cell is at most the threshold. The cell of a leaf is -1.
+    leaf : list of int
+        The index of a leaf among the leaves of the forest; 0 for a split.
+    roots : list of int
+        Where each tree begins.
+    """
+
+    step: list[int]
+    cell: list[int]
+    threshold: list[float]
+    leaf: list[int]
+    roots: list[int]
 
 
 def depth_of(tree: SplitTree) -> int:
