@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 import foldwise
-from foldwise.app.workbench.run_results import above
 
 SIZE = 120
 
@@ -42,14 +41,3 @@ def test_quantities(table: pl.DataFrame) -> None:
     frame = run.held_out
     np.testing.assert_allclose(frame["truth"], table["z"].to_numpy()[frame["row"].to_numpy()])
     assert run.facts["largest_mistakes"] == []
-
-
-def test_counts_at_thresholds_equal_plain_counts() -> None:
-    rng = np.random.default_rng(0)
-    proba, positive = rng.integers(0, 21, 300) / 20, rng.random(300) < 0.4
-    weights = rng.integers(1, 4, 300).astype(float)
-    found = above(proba, positive, weights)
-    for k in (0, 1, 250, 500, 501, 999, 1000):
-        taken = proba >= k / 1000
-        assert found["positive"][k] == pytest.approx(weights[taken & positive].sum())
-        assert found["negative"][k] == pytest.approx(weights[taken & ~positive].sum())

@@ -102,7 +102,10 @@ def test_from_an_upload_to_a_result_and_back(browser: Any, folder: Path) -> None
         )
         held_out = pl.read_parquet(run / "held_out.parquet")
         taken, truth = held_out["probability_1"] >= 0.7, held_out["truth"] == 1
-        shown = [int(page.inner_text(f"#{cell}").split()[0].replace(",", "")) for cell in ("tp", "fp", "fn", "tn")]
+        shown = [
+            int(page.inner_text(f"#{cell}").split()[0].replace(",", ""))
+            for cell in ("m-0-0", "m-1-0", "m-0-1", "m-1-1")
+        ]
         assert shown == [(taken & truth).sum(), (taken & ~truth).sum(), (~taken & truth).sum(), (~taken & ~truth).sum()]
         page.focus("#threshold")
         page.keyboard.press("ArrowRight")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import foldwise
-from foldwise.app.workbench.run_results import read_held_out
+from foldwise.app.workbench.held_out_rows import read_held_out
 from foldwise.app.workbench.side_by_side import compare_runs, loss_difference
 from foldwise.evaluation import corrected_t_test
 from tests.app.workbench.client import BenchClient

@@ -40,7 +40,8 @@ class Workbench:
 
     def __post_init__(self) -> None:
         self.queue = RunQueue(self.folder)
-        self._cached: OrderedDict[str, Any] = OrderedDict()
+        self._cached: OrderedDict[str, asyncio.Task[Any]] = OrderedDict()
+        self._prepared: set[asyncio.Task[Any]] = set()
         try:
             self._lock = FolderLock(self.folder.state())
         except InputError:
@@ -68,12 +69,24 @@ class Workbench:
         if not files:
             return await self.workers(function, seconds, **arguments)
         key = json.dumps([function, arguments, *[stamp(path) for path in files]], sort_keys=True)
-        if key not in self._cached:
-            self._cached[key] = await self.workers(function, seconds, **arguments)
+        if key not in self._cached:  # two requests for the same wait for one answer
+            self._cached[key] = asyncio.create_task(self.workers(function, seconds, **arguments))
             while len(self._cached) > MOST_CACHED:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(key)
-        return self._cached[key]
+        try:
+            return await asyncio.shield(self._cached[key])
+        except Exception:
+            self._cached.pop(key, None)
+            raise
+
+    def prepare(self, **request: Any) -> None:
+        """Let a worker begin what will probably be asked next. Its errors are shown when it is asked."""
+        if self.workers.is_warm:
+            task = asyncio.create_task(self.work(**request))
+            self._prepared.add(task)
+            task.add_done_callback(self._prepared.discard)
+            task.add_done_callback(lambda one: one.cancelled() or one.exception())
 
     def table(self, request: Request) -> TableFile:
         """The table that the address names by `{table}`."""

@@ -15,7 +15,8 @@ from foldwise.report.sections.examples import contributions
 
 def reasons(answer: Mapping[str, Any]) -> Html | None:
     """The contribution of each column, as the report draws it."""
-    return contributions(ReportFacts(dict(answer))) if answer["cells"] else None
+    drawn = contributions(ReportFacts(dict(answer))) if answer["cells"] else None
+    return drawn and Html(drawn.replace("h4>", "h3>"))  # the page has no heading between
 
 
 def curve(one: Mapping[str, Any], what: str, is_share: bool) -> Html:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.run_folder import HELD_OUT, current, read_facts
-from foldwise.app.workbench.run_results import read_held_out
+from foldwise.app.workbench.held_out_rows import read_held_out
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test, holm
 from foldwise.report.facts import ReportFacts

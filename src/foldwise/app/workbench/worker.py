@@ -24,6 +24,7 @@ SECONDS = 60.0
 SHARE_OF_MEMORY = 0.75
 LONGEST_ANSWER = 64 << 20  # bytes
 ROOM = "foldwise.app.workbench."  # functions elsewhere are not called
+MODULES = ("run_results", "decisions", "describing", "one_row")  # in the order in which they are loaded beforehand
 
 
 class WorkerPool:
@@ -33,6 +34,7 @@ class WorkerPool:
         self._idle: list[asyncio.subprocess.Process] = []
         self._n_workers = n_workers
         self._free = asyncio.Semaphore(n_workers)
+        self.is_warm = False  # all libraries are loaded
 
     async def __call__(self, function: str, seconds: float = SECONDS, **arguments: Any) -> Any:
         """Call `module:function` of this room in a worker. Raise its InputError, or one if it was killed."""
@@ -80,8 +82,10 @@ class WorkerPool:
         )
 
     async def warm(self) -> None:
-        """Start the workers before they are needed, because loading libraries takes seconds."""
-        await asyncio.gather(*(self(f"{__name__}:load_libraries") for _ in range(self._n_workers)))
+        """Load libraries before they are needed, which takes seconds. Requests are answered between the steps."""
+        for module in MODULES:
+            await asyncio.gather(*(self(f"{__name__}:load", module=module) for _ in range(self._n_workers)))
+        self.is_warm = True
 
     async def close(self) -> None:
         """Kill the workers."""
@@ -129,10 +133,9 @@ def answer(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"error": f"this failed with an internal error ({type(error).__name__}). The log has the details."}
 
 
-def load_libraries() -> None:
-    """Import what most requests need."""
-    for name in ("describing", "run_results"):
-        import_module(f"{ROOM}{name}")
+def load(module: str) -> None:
+    """Import a module of this room."""
+    import_module(f"{ROOM}{module}")
 
 
 def limit_memory() -> None:

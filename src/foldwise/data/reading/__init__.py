@@ -2,7 +2,3 @@
 
 Every decision is noted in `table.notes` and can be overruled by a keyword. Reading a file never runs code from it.
 """
-
-from foldwise.data.reading.tables import read_table
-
-__all__ = ["read_table"]

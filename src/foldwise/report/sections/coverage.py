@@ -33,7 +33,7 @@ def coverage(facts: ReportFacts) -> Section | None:
     test = found.part("test")
     if test:
         rows.append(measured_row("separate test table", test))
-    body.append(table(["", "rows", "coverage", "95% interval", size], rows, left=(0, 3)))
+    body.append(table(["measured on", "rows", "coverage", "95% interval", size], rows, left=(0, 3)))
     classes = [measured_row(one.text("class"), one) for one in found.records("by_class")]
     if classes:
         body.append(figure("By true class", table(heads("class", size), classes, left=(0, 3))))

@@ -10,11 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from foldwise.app.run_folder import BACKGROUND, MODEL, current
 from foldwise.app.workbench.bench import bench_of, form_of, render
 from foldwise.app.workbench.choices import read_choices
 from foldwise.app.workbench.folder import ending
-from foldwise.app.workbench.pages.result import download
+from foldwise.app.workbench.pages.result import download, row_form
 from foldwise.app.workbench.queue import RunView
 from foldwise.app.workbench.row_pictures import curve, reasons
 from foldwise.errors import InputError
@@ -70,8 +69,7 @@ async def form_of_run(request: Request) -> tuple[RunView, dict[str, Any]]:
     view = bench.run(request)
     if not view.has_result:
         raise HTTPException(404, "This run has no model yet.")
-    files = (current(view.folder, MODEL), current(view.folder, BACKGROUND))
-    form = await bench.work(f"{ROOM}one_row:row_form", files=files, folder=str(view.folder))
+    form = await bench.work(**row_form(view))
     assert isinstance(form, dict)
     return view, form
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
@@ -11,14 +13,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from foldwise.app.run_folder import FACTS, HELD_OUT, REPORT, current
-from foldwise.app.workbench.bench import bench_of, render
+from foldwise.app.run_folder import BACKGROUND, FACTS, HELD_OUT, MODEL, REPORT, current
+from foldwise.app.workbench.bench import Workbench, bench_of, render
 from foldwise.app.workbench.folder import safe_name
 from foldwise.app.workbench.queue import RunView
 from foldwise.report.markup import Html, embedded
 
-WRITE_PREDICTIONS = "foldwise.app.workbench.run_results:write_predictions"
-RESULT_FACTS = "foldwise.app.workbench.run_results:result_facts"
+ROOM = "foldwise.app.workbench."
 # the report has scripts of its own: it gets an origin of its own, and may be shown only inside the workbench
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -28,12 +29,38 @@ REPORT_POLICY = (
 
 async def result_page(request: Request, view: RunView) -> Response:
     """The result of a run."""
-    files = (current(view.folder, FACTS),)
-    facts = await bench_of(request).work(RESULT_FACTS, files=files, folder=str(view.folder))
+    bench, files = bench_of(request), (current(view.folder, FACTS),)
+    facts, decision = await asyncio.gather(
+        bench.work(f"{ROOM}run_results:result_facts", files=files, folder=str(view.folder)),
+        decision_of(bench, view),
+    )
     shown = {**facts, "top": markup_of(facts["top"])}
     shown["sections"] = [{**one, "body": markup_of(one["body"])} for one in facts["sections"]]
-    decision = None if facts["decision"] is None else embedded(facts["decision"], "decision-facts")
-    return render(request, "result.html", view=view, facts=shown, embedded_decision=decision)
+    if facts["is_fit"]:
+        bench.prepare(**row_form(view))
+    return render(request, "result.html", view=view, facts=shown, decision=decision)
+
+
+async def decisions(request: Request) -> Response:
+    """The part of the page with the threshold, for another class."""
+    view = bench_of(request).run(request)
+    decision = await decision_of(bench_of(request), view, request.query_params.get("of", ""))
+    if decision is None:
+        raise HTTPException(404, "This run has no held-out predictions of classes.")
+    return render(request, "decisions.html", view=view, decision=decision)
+
+
+async def decision_of(bench: Workbench, view: RunView, of: str = "") -> dict[str, Any] | None:
+    """Counts for the decisions about one class, and as markup for the script that adds them up."""
+    files = (current(view.folder, FACTS), current(view.folder, HELD_OUT))
+    facts = await bench.work(f"{ROOM}decisions:decision_facts", files=files, folder=str(view.folder), of=of)
+    return None if facts is None else {**facts, "embedded": embedded(facts, "decision-facts")}
+
+
+def row_form(view: RunView) -> dict[str, Any]:
+    """The request for the form of *Ask*. A worker prepares it while the result is read."""
+    files = (current(view.folder, MODEL), current(view.folder, BACKGROUND))
+    return {"function": f"{ROOM}one_row:row_form", "files": files, "folder": str(view.folder)}
 
 
 def markup_of(text: str) -> Html:
@@ -48,7 +75,7 @@ async def predictions(request: Request) -> Response:
     if not bench.folder.holds(current(view.folder, HELD_OUT)):
         raise HTTPException(404, "This run has no held-out predictions.")
     out = bench.folder.state("downloads") / f"{os.urandom(8).hex()}.csv"
-    await bench.work(WRITE_PREDICTIONS, folder=str(view.folder), out=str(out))
+    await bench.work(f"{ROOM}held_out_rows:write_predictions", folder=str(view.folder), out=str(out))
     return download(out, f"{safe_name(view.name)}-held-out.csv")
 
 
@@ -81,4 +108,5 @@ ROUTES = [
     Route("/runs/{run}/report", report_frame),
     Route("/runs/{run}/report.html", report),
     Route("/runs/{run}/held-out.csv", predictions),
+    Route("/runs/{run}/decisions", decisions),
 ]
