@@ -395,6 +395,20 @@ def test_a_model_whose_longest_stage_is_best_gets_more_stages(best_length, expec
         assert not plan.longer(state.batches[0], 4)
 
 
+@pytest.mark.parametrize(("forest_score", "expected"), [(-0.42, [25, 100]), (-0.65, [25])])
+def test_a_forest_nearly_as_good_as_the_best_model_gets_more_trees(forest_score, expected):
+    """The baseline scores -0.7, so forests at -0.42 and -0.65 have 93% and 17% of the gain of the best model."""
+    plans = {
+        "boosting": ModelPlan("boosting", 0.1, general="boosting"),
+        "forest": ModelPlan("forest", 0.1, stages="trees", longest=200, fixed={"trees": 25}, general="forest"),
+    }
+    schedule, state = Schedule(plans, 1, perfect=0.0, baseline=-0.7), SearchState(0, 2)
+    scores = {"boosting": -0.4, "forest": forest_score}
+    while (job := schedule.next_job(state, 0.0, 8.0)) is not None:
+        state = schedule.record(schedule.start(state, job), job, JobOutcome(0.1, (scores[job.batch.model],)))
+    assert [one.settings[0]["trees"] for one in state.of_model("forest") if one.settings[0]["trees"] <= 100] == expected
+
+
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 84))])
 def test_simulated_runs_keep_their_time_and_score_what_there_was_time_for(seed):
     """Random costs, learning curves and failures: 2,100 runs."""

@@ -58,10 +58,18 @@ class ModelPlan:
         return tuple(batch.settings[i] for i in ranked[: CLIMBING if self.shared else 1])
 
     def longer(self, batch: SettingBatch, factor: int) -> tuple[Params, ...]:
-        """The best setting of a batch with more stages, if its longest stage did best; empty otherwise."""
-        if self.stages not in self.space or not batch.scores:
+        """The best setting of a batch with more stages, if its longest stage did best; empty otherwise.
+
+        The trees of a forest are averaged, so a short run that began with few of them gains by more.
+        """
+        if self.stages is None or not batch.scores:
             return ()
-        assert self.stages is not None
+        if self.stages in self.fixed:
+            n_stages = int(batch.settings[0][self.stages])
+            longer = min(self.longest, factor * n_stages)
+            return ({**batch.settings[0], self.stages: longer},) if longer > n_stages else ()
+        if self.stages not in self.space:
+            return ()
         lengths = [int(one[self.stages]) for one in batch.settings]
         most = int(self.space[self.stages].support()[1])
         best = max(batch.usable, key=lambda i: batch.scores[0][i], default=None)

@@ -5,6 +5,7 @@ A rule returns a batch that continues on its next split, or a new batch, or None
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ AT_ONCE = 3  # models that are looked at before the best of them is finished
 CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
 FEWEST_FOLDS = 3  # that a batch far ahead must be scored on: the first, which selected it, and two that count
 KINDS = ("boosting", "linear", "forest")  # of generally good models, in the order in which a short run tries them
+NEARLY = 0.8  # of the best model's gain over the baseline, with which a forest gets more trees
 VARIANT_SHARE = 0.25  # of the time left: what a variant of the best model may take on all splits
 
 
@@ -140,16 +142,31 @@ def try_variant_of_best(look: Moment) -> SettingBatch | None:
 
 
 def lengthen_best(look: Moment) -> SettingBatch | None:
-    """If the longest stage of the best model did best, it gets as many more stages (trees) as there is time for."""
+    """The best model gets as many more stages (trees) as there is time for, and so does a forest nearly as good as it.
+
+    A boosted model is lengthened only if its longest stage did best.
+    """
     if not look.state.finished:
         return None
     best = max(look.state.finished, key=lambda one: one.best_mean)
-    if best.rung or len(look.batches[best.model]) >= MOST_BATCHES:
-        return None
-    for factor in (4, 2):
-        if factor * look.cost(best.model, 0) * look.rounds(look.n_splits) < 0.5 * look.left:
-            return look.schedule.lengthen(look.state, best, factor, look.now)
+    forests = [one for one in look.state.finished if look.models[one.model].general == "forest"]
+    near = [one for one in forests if nearly_as_good(look, one, best)]
+    for batch in [best, *sorted(near, key=lambda one: -one.best_mean)[:1]]:
+        if batch.rung or len(look.batches[batch.model]) >= MOST_BATCHES:
+            continue
+        for factor in (4, 2):
+            if factor * look.cost(batch.model, 0) * look.rounds(look.n_splits) < 0.5 * look.left:
+                longer = look.schedule.lengthen(look.state, batch, factor, look.now)
+                if longer is not None:
+                    return longer
+                break
     return None
+
+
+def nearly_as_good(look: Moment, batch: SettingBatch, best: SettingBatch) -> bool:
+    """Whether a batch gains nearly as much over the baseline as the best one, so that a blend may use both."""
+    gain = best.best_mean - look.schedule.baseline
+    return math.isfinite(gain) and batch.best_mean - look.schedule.baseline >= NEARLY * gain > 0
 
 
 def finish_climbing(look: Moment) -> SettingBatch | None:

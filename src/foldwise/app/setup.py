@@ -126,8 +126,8 @@ class RunSetup:
 
     def large_files(self, batches: list[SettingBatch]) -> float:
         """How large the files of the models are, as a share of those of a forest with all of its trees."""
-        plans = [self.plans[one.model] for one in batches if self.specs[one.model].large_files]
-        return max((plan.fixed.get(str(plan.stages), plan.longest) / plan.longest for plan in plans), default=0.0)
+        large = [(one.settings[0], self.plans[one.model]) for one in batches if self.specs[one.model].large_files]
+        return max((setting.get(str(plan.stages), plan.longest) / plan.longest for setting, plan in large), default=0.0)
 
 
 def model_plan(
