@@ -101,9 +101,9 @@ class SliceScores:
     >>> found
     80 rows, mean absolute error 1.750 overall
     <BLANKLINE>
-    slice    rows  mean absolute err…  observed − predic…
-    site: a    40      0.500 (better)    -0.500 (differs)
-    site: b    40       3.000 (worse)     3.000 (differs)
+    slice    rows  mean absolute error  observed − predicted
+    site: a    40       0.500 (better)      -0.500 (differs)
+    site: b    40        3.000 (worse)       3.000 (differs)
     <BLANKLINE>
     Verdicts compare a slice with all other rows, after Holm's correction over 2
     tests at the 5% level. A slice with fewer than 30 rows gets none.
@@ -231,7 +231,7 @@ class SliceScores:
 
     def __repr__(self) -> str:
         heads, rows = self._cells()
-        longest = min(LONGEST_NAME, max([18, *(len(row[0]) for row in rows)]))
+        longest = min(LONGEST_NAME, max([20, *(len(row[0]) for row in rows)]))
         name = next(iter(self.overall))
         title = next((one.title for one in self.scores if one.metric == name), name)
         first = f"{self.n_rows:,} rows, {title} {number(self.overall[name])} overall"

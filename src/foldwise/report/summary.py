@@ -80,7 +80,9 @@ def overview(facts: dict[str, Any]) -> str:
     task = facts["task"]
     columns = f"{task['n_columns']:,} column{'s' * (task['n_columns'] != 1)}"
     what = f"{len(task['classes'])} classes of {task['target']!r}" if task["classes"] else f"target {task['target']!r}"
-    return f"{facts['title']}: {task['n_rows']:,} rows, {columns}, {what}"
+    held_out = (facts["headline"]["test"] or {}).get("share") or (facts.get("coverage") or {}).get("guaranteed")
+    rows = "training rows" if held_out else "rows"  # the table has more rows than the models learn from
+    return f"{facts['title']}: {task['n_rows']:,} {rows}, {columns}, {what}"
 
 
 def estimates(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:

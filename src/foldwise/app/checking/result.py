@@ -163,9 +163,7 @@ class CheckResult:
             if real.low is not None and real.high is not None:
                 words += f" (95% interval {interval_text(real.low, real.high)})"
             if real.promise is not None:
-                p = "" if real.p_corrected is None else f" ({p_equation(real.p_corrected)})"
-                worse = "worse" if real.is_worse else "not clearly worse"
-                words += f". That is {worse} than the estimate of the run, which was {number(real.promise)}{p}"
+                words += f". {promise_words(real, real.promise)}"
             found.append(f"{words}.")
             if real.within is False:
                 found.append(
@@ -282,6 +280,16 @@ class CheckResult:
     def _repr_html_(self) -> str:
         heads = list(HEADS)
         return html_table(self.sentences()[0], heads, self._rows(), [*self.sentences()[1:], self.rule()])
+
+
+def promise_words(real: RealizedScore, promise: float) -> str:
+    """Compare a real score with the estimate of the run."""
+    sign = 1 if real.greater_is_better else -1
+    if not real.is_worse and sign * real.value >= sign * promise:
+        return f"The estimate of the run was {number(promise)}, so the model is as good as expected"
+    p = "" if real.p_corrected is None else f" ({p_equation(real.p_corrected)})"
+    worse = "worse" if real.is_worse else "not clearly worse"
+    return f"That is {worse} than the estimate of the run, which was {number(promise)}{p}"
 
 
 HEADS = ("column", "PSI", "KS", "JS", "missing", "p", "effect", "")

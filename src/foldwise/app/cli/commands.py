@@ -40,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # help as plain text: drawing frames around it takes longer than all the rest
     pretty_exceptions_enable=False,
     help="Turn a table into a tuned, honestly evaluated and explained model.",
-    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changed (check), 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changes found (check), 130 interrupted.",
 )
 
 

@@ -71,7 +71,7 @@ def run_serve(request: ServeRequest, *, quiet: bool) -> None:
         if not quiet:
             for name in models:
                 print(f"{name}: {url}/models/{name}/predict")
-            print(f"Description and form: {url}/  Stop with Ctrl-C.", flush=True)
+            print(f"Description, and a form to try it: {url}/  Stop with Ctrl-C.", flush=True)
 
     app = protected(
         PredictionApp(models, allowed, token=token is not None), address.allowed_hosts, allowed.n_bytes, token=token

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.exploring.answers import QuestionAnswer
 from foldwise.app.exploring.asking import QUESTIONS, Asking, QuestionState
+from foldwise.app.option_words import with_options
 from foldwise.app.plain_values import plain
 from foldwise.app.table_facts import few, overrun, summary
 from foldwise.app.timing import RunTimes
@@ -62,7 +63,7 @@ def explore_facts(
             "interrupted": asking.interrupted,
         },
         **found,
-        "audit": audit_facts(table, times),
+        "audit": audit_facts(table, times, made["command"]),
     }
     facts["headline"] = {"words": headline(facts)}
     return plain(facts)  # type: ignore[no-any-return]
@@ -99,7 +100,7 @@ def copied_rows(n_rows: int) -> str:
     return "1 row is a copy of another" if n_rows == 1 else f"{n_rows:,} rows are copies of others"
 
 
-def audit_facts(table: Table, times: RunTimes) -> dict[str, Any]:
+def audit_facts(table: Table, times: RunTimes, command: str | None) -> dict[str, Any]:
     """The columns of the table, what was noticed while it was read, and warnings."""
     audit = table.audit(seconds=AUDIT_SHARE * times.budget)
     copies = [one for one in audit if one.check == "duplicates"]
@@ -116,8 +117,10 @@ def audit_facts(table: Table, times: RunTimes) -> dict[str, Any]:
         for column in table.X.iter_columns()
         if not column.dtype.is_nested()
     ][:SHOWN_COLUMNS]
-    notes = [*left_out_note(table), *(str(note) for note in table.notes)]
-    return {"columns": columns, "n_columns": table.X.width, "notes": few(notes), "warnings": warnings}
+    notes = few([*left_out_note(table), *(str(note) for note in table.notes)])
+    if command is not None:  # the reader of this report follows advice on the command line
+        notes = [with_options(note) for note in notes]
+    return {"columns": columns, "n_columns": table.X.width, "notes": notes, "warnings": warnings}
 
 
 def left_out(table: Table, name: str) -> str:

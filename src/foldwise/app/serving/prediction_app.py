@@ -115,7 +115,8 @@ class PredictionApp:
         return found
 
     def _unknown(self, path: str) -> HTTPException:
-        hint = f"the models are {', '.join(self._models)}" if path.endswith("/predict") else "see / for all addresses"
+        models = f"the models at /models/NAME/predict are {', '.join(self._models)}"
+        hint = models if path.endswith("/predict") else "see / for all addresses"
         return HTTPException(404, f"there is nothing at this address. Hint: {hint}.")
 
     async def _predict(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -22,7 +22,7 @@ def check_top(facts: ReportFacts) -> Html:
         size += f"; predictions are of a random sample of {number(predicted)} of them"
     return join(
         [
-            el("h1", facts.text("title") or "Check"),
+            el("h1", f"Checking {facts.text('title') or 'new rows'}"),
             el("p", f"{changed}. {size}.", class_="lead"),
             bullets(facts.texts("sentences")),
         ]
@@ -104,8 +104,8 @@ def check_scores(facts: ReportFacts) -> Section | None:
 
 ENDS = (("value", ""), ("low", "_low"), ("high", "_high"))
 WORDS = (
-    "The expected score follows from the predicted probabilities, corrected by how far off they were for held-out rows "
-    "of the training table. Its interval holds if the relation between columns and target is the same as in training. "
+    "The expected score follows from the predictions, and from how good such predictions were for held-out rows of the "
+    "training table. Its interval holds if the relation between columns and target is the same as in training. "
     "Intervals are 95% intervals."
 )
 

@@ -38,9 +38,11 @@ def overview(facts: ReportFacts) -> str:
     """One line on the table and the date."""
     task = facts.part("task")
     n_rows, n_columns, n_classes = task.number("n_rows"), task.number("n_columns"), len(task.items("classes"))
+    held_out = facts.part("headline", "test").number("share") or facts.part("coverage").flag("guaranteed")
+    rows = "training rows" if held_out else "rows"  # the table has more rows than the models learn from
     pieces = [
         facts.text("title"),
-        "" if n_rows is None else counted(n_rows, "row", "rows"),
+        "" if n_rows is None else counted(n_rows, "row", rows),
         "" if n_columns is None else counted(n_columns, "column", "columns"),
         counted(n_classes, "class", "classes") if n_classes else "",
         facts.part("made").text("when")[:10].replace("-", "\u2011"),  # hyphens that do not break

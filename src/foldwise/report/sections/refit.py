@@ -12,7 +12,7 @@ from foldwise.report.sections.elements import Section, bullets, details, figure,
 
 def refit_top(facts: ReportFacts) -> Html:
     """The title and the answer."""
-    return join([el("h1", facts.text("title") or "Refit"), bullets(facts.texts("sentences"))])
+    return join([el("h1", f"Refitting on {facts.text('title') or 'new rows'}"), bullets(facts.texts("sentences"))])
 
 
 def refit_scores(facts: ReportFacts) -> Section | None:
