@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from foldwise import find_leaks
-from foldwise.app.cli.compare import target_counts
+from foldwise.app.cli.table_task import target_counts
 from foldwise.app.task import make_task
 from foldwise.data.reading.tables import read_table
 from foldwise.data.target import is_quantity

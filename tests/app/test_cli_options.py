@@ -11,13 +11,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import get_scorer_names
 from typer.main import get_command
 
 import foldwise
+from foldwise.app.cli import known_names
 from foldwise.app.cli.commands import app
-from foldwise.app.cli.early_checks import MODELS
 from foldwise.app.cli.table_options import OPTIONS
+from foldwise.evaluation.metrics.registry import ALIASES, METRICS
 from foldwise.models import catalogue
+from foldwise.tuning.strategies import NAMED
 from tests.app.command_line import WEATHER, ask, refused
 
 TABLE_FILE = Path(__file__).parents[2] / WEATHER
@@ -187,8 +190,15 @@ class TestConfig:
 
 
 class TestBeforeAnythingIsLoaded:
-    def test_the_names_are_those_of_the_catalog(self):
-        assert sorted(MODELS) == sorted(catalogue())
+    def test_the_names_are_up_to_date(self):
+        assert sorted(known_names.MODELS) == sorted(catalogue())
+        assert (*known_names.CLASS_METRICS, *known_names.VALUE_METRICS) == tuple(METRICS)
+        assert {METRICS[name].task for name in known_names.VALUE_METRICS} == {"regression"}
+        short = {name for name in ALIASES if name not in METRICS and not name.startswith("neg_")}
+        assert {*known_names.METRIC_ALIASES} == short
+        assert {*known_names.SCORERS} == {*get_scorer_names()} - {*METRICS}
+        assert {*known_names.METRICS_ELSEWHERE.values()} <= {*METRICS}
+        assert tuple(NAMED) == known_names.STRATEGIES
 
     @pytest.mark.parametrize(
         ("arguments", "words"),
@@ -202,21 +212,41 @@ class TestBeforeAnythingIsLoaded:
             (("fit", "--jobs", "0"), "--jobs must be at least 1, got 0."),
             (("fit", "--jobs", "-2"), "--jobs must be at least 1, got -2."),
             (("fit", "--cv", "0"), "--cv must be a number of folds (at least 2)"),
+            (("fit", "--metric", "auk"), "there is no metric called 'auk'. Hint: did you mean 'auc'?"),
+            (("fit", "--metric", "average_precision"), "there is no metric called 'average_precision'."),
+            (("fit", "--metric", "pinball_loss"), "there is no metric called 'pinball_loss'."),
+            (("tune", "--model", "knn", "--metric", "logloss"), "did you mean 'log_loss'?"),
+            (("compare", "--models", "knn,ridge", "--metric", "RMSE"), "did you mean 'rmse'?"),
+            (("tune", "--model", "knn", "--strategy", "genetic"), "--strategy must be one of grid, design,"),
+            (("tune", "--model", "knn", "--strategy", "bayes"), "did you mean 'bayesian'?"),
+            (("fit", "--task", "regresion"), "did you mean 'regression'?"),
+            (("fit", "--budget", "1 day"), "--budget must be a duration of at least 1 s, got '1 day'."),
+            (("explore", "--budget", "soon"), "--budget must be a duration of at least 1 s, got 'soon'."),
+            (("explore", "--jobs", "0"), "--jobs must be at least 1, got 0."),
         ],
     )
     def test_refused(self, arguments, words):
         command, *rest = arguments
-        assert words in refused(command, WEATHER, "--target", "play", *rest)
+        target = () if command == "explore" else ("--target", "play")
+        assert words in refused(command, "missing.csv", *target, *rest)  # before the table is looked for
 
-    def test_nothing_heavy_is_loaded(self):
+    @pytest.mark.parametrize(
+        ("words", "hint"),
+        [
+            (["fit", "--models", "knnn"], "did you mean 'knn'?"),
+            (["compare", "--models", "knn,ridge", "--metric", "acuracy"], "did you mean 'accuracy'?"),
+            (["tune", "--model", "knn", "--jobs", "0"], "--jobs must be at least 1"),
+        ],
+    )
+    def test_nothing_heavy_is_loaded(self, words, hint):
         code = (
             "import sys; from foldwise.app.cli import main\n"
-            f"sys.argv = ['foldwise', 'fit', {WEATHER!r}, '--target', 'play', '--models', 'knnn']\n"
+            f"sys.argv = ['foldwise', {words[0]!r}, 'missing.csv', '--target', 'play', *{words[1:]!r}]\n"
             "try: main()\n"
             "except SystemExit: print(*{name.split('.')[0] for name in sys.modules})"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert "did you mean 'knn'?" in done.stderr
+        assert hint in done.stderr
         assert not {"numpy", "polars", "sklearn", "scipy"} & set(done.stdout.split())
 
     def test_version(self):
@@ -277,7 +307,7 @@ class TestFolds:
         tree = DecisionTreeClassifier(**model[-1].get_params()).fit(table.X.to_numpy(), table.y)
         assert scores["decision_tree"] == pytest.approx(tree.score(frame[60:, :2].to_numpy(), frame["y"][60:]))
         assert "no interval" in ask(*words)[1]
-        assert "--test cannot be combined with --cv or --groups" in refused(*words, "--cv", "5")
+        assert "--test cannot be combined with --cv, --groups or --time" in refused(*words, "--cv", "5")
 
 
 class TestFirstTries:
@@ -308,7 +338,7 @@ class TestFirstTries:
 
     def test_the_nearest_metric_is_named(self):
         found = refused("compare", TABLE_FILE, "--target", "play", "--metric", "ROC AUC", "--models", "knn,naive_bayes")
-        assert "unknown metric 'ROC AUC'. Hint: did you mean 'roc_auc'?" in found
+        assert "there is no metric called 'ROC AUC'. Hint: did you mean 'roc_auc'?" in found
 
     def test_the_example_of_a_kind_is_about_the_column(self):
         found = refused("fit", TABLE_FILE, "--target", "play", "--kind", "my zip")

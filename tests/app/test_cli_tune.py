@@ -37,7 +37,7 @@ def environment(monkeypatch):
 
 def request(table, **options):
     defaults = {"model": "rbf_svm", "strategy": "evolutionary", "trials": 8, "budget": None, "metric": None}
-    defaults |= {"groups": None, "seed": 0, "jobs": 1, "out": None, "settings": None, "plot": None}
+    defaults |= {"seed": 0, "jobs": 1, "out": None, "settings": None, "plot": None}
     return TuneRequest(table, TableOptions(), "kind", **{**defaults, **options})
 
 

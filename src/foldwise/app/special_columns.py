@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.table import Table
-from foldwise.data.target import check_weights
 from foldwise.errors import InputError
 
 
@@ -46,8 +45,16 @@ def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
 def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
     if not column.dtype.is_numeric() or column.null_count():
         raise InputError(f"the weight column {name!r} must hold one number per row.", "choose another column.")
-    found = check_weights(column.cast(pl.Float64).to_numpy(), len(column))
-    assert found is not None
+    found: NDArray[np.float64] = column.cast(pl.Float64).to_numpy()
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if len(wrong):
+        raise InputError(
+            f"the weight column {name!r} must hold finite numbers of at least 0, but row {wrong[0]} holds "
+            f"{found[wrong[0]]:g}.",
+            "weights are frequencies: 0 leaves a row out, 2 counts it twice.",
+        )
+    if not found.any():
+        raise InputError(f"the weight column {name!r} is 0 in all rows.", "choose another column.")
     return found
 
 

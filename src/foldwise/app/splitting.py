@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
+from foldwise.folds.forward_splits import forward_splits
 from foldwise.folds.splits import Split
 
 FEW_ROWS, MANY_ROWS = 2_000, 30_000
@@ -128,16 +128,7 @@ def forward(task: RowsToSplit, k: int) -> tuple[list[Split], str]:
     With groups, rows of a tested group are removed from the training rows.
     """
     assert task.moments is not None
-    order = np.argsort(task.moments, kind="stable")
-    later = task.moments[order]
-    starts = np.searchsorted(later, [later[len(order) * i // (k + 1)] for i in range(1, k + 1)])
-    cuts = [*np.unique(starts[starts > 0]).tolist(), len(order)]
-    splits = []
-    for start, stop in itertools.pairwise(cuts):
-        train, test = np.sort(order[:start]), np.sort(order[start:stop])
-        if task.groups is not None:
-            train = train[~np.isin(task.groups[train], task.groups[test])]
-        splits.append(Split(train, test))
+    splits = forward_splits(task.moments, k, task.groups)
     named = task.named or {}
     if not splits:
         raise InputError(

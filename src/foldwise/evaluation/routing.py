@@ -7,24 +7,23 @@ everything else to the estimator, and sample weights also to the scorers.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
 import sklearn
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.metrics.protocol import SearchMetric
+from foldwise.evaluation.metrics.routed import RoutedMetric
 from foldwise.evaluation.metrics.scorers import takes_weight
 from foldwise.folds.model_session import RefitSession
 from foldwise.folds.opening import open_session
-from foldwise.folds.protocol import Answer, FoldSession, Params
-from foldwise.folds.splits import Split
+from foldwise.folds.protocol import FoldSession
 
 
 @dataclass(frozen=True)
@@ -185,33 +184,6 @@ def routes_further(estimator: Any) -> bool:
     return hasattr(estimator, "get_metadata_routing") and isinstance(estimator.get_metadata_routing(), MetadataRouter)
 
 
-class RoutedSession:
-    """A session as the metrics see it: with the weights and other metadata that a scorer requests."""
-
-    def __init__(self, session: FoldSession, score_params: dict[str, Any]) -> None:
-        self._session, self.score_params = session, score_params
-        self.fit_params = {name: value for name, value in score_params.items() if name == "sample_weight"}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-
 def routed_metrics(metrics: Mapping[str, SearchMetric], score: Mapping[str, dict[str, Any]]) -> dict[str, SearchMetric]:
     """Return the metrics, each with the metadata that was routed to its scorer."""
     return {name: RoutedMetric(metric, score[name]) for name, metric in metrics.items()}
-
-
-class RoutedMetric:
-    """A metric with the metadata that was routed to its scorer."""
-
-    has_losses = False
-
-    def __init__(self, metric: Any, score_params: dict[str, Any]) -> None:
-        self.score_params = score_params
-        # vectorized metrics know weights, and nothing else
-        only_weights = score_params.keys() <= {"sample_weight"}
-        self.metric: SearchMetric = metric if only_weights else getattr(metric, "by_scorer", metric)
-        self.need, self.bounds = self.metric.need, self.metric.bounds
-
-    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> NDArray[Any]:
-        return self.metric(RoutedSession(session, self.score_params), settings, split, answer)

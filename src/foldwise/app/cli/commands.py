@@ -7,8 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from foldwise.app.cli.early_checks import check_folds, check_jobs, check_models
+from foldwise.app.cli.early_checks import (
+    check_budget,
+    check_folds,
+    check_jobs,
+    check_metric,
+    check_models,
+    check_task,
+)
 from foldwise.app.cli.exit_codes import guarded
+from foldwise.app.cli.model_commands import compare, tune
 from foldwise.app.cli.new_data_commands import check, refit
 from foldwise.app.cli.shared_options import (
     FOLDS,
@@ -21,14 +29,14 @@ from foldwise.app.cli.shared_options import (
     Query,
     Quiet,
     RunFolder,
-    ScoreName,
     Seed,
     Slices,
     TableFile,
     TableSource,
-    Target,
     TaskName,
     TestFile,
+    Time,
+    Weights,
 )
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 from foldwise.app.cli.ui import workbench
@@ -79,11 +87,8 @@ def fit(
     ] = None,
     seed: Seed = 0,
     groups: Groups = None,
-    time: Annotated[
-        str | None,
-        typer.Option(help="Time column. Models are tested only on rows later than those they were trained on."),
-    ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    time: Time = None,
+    weights: Weights = None,
     positive: Annotated[str | None, typer.Option(help="Class that counts as positive in ROC and other curves.")] = None,
     cv: Annotated[
         str | None,
@@ -144,8 +149,11 @@ def fit(
     """
     names = None if models is None else listed(models)
     check_models(names)
+    check_metric(metric, scorers=False)
+    check_task(task)
     check_jobs(jobs)
     check_folds(cv)
+    check_budget(budget)
     from foldwise.app.cli.fit import FitRequest, fit
 
     options: dict[str, Any] = {"target": target, "budget": budget, "models": names, "metric": metric, "costs": costs}
@@ -291,86 +299,8 @@ def inspect(
     inspect(table, reading, target, write_config, force=force, as_json=json)
 
 
-@app.command()
-@with_table_options
-@guarded
-def compare(
-    reading: TableOptions,
-    table: TableFile,
-    target: Target,
-    models: Annotated[str, typer.Option(help="Models to compare, such as knn,naive_bayes.")],
-    cv: Annotated[str | None, typer.Option(help=f"{FOLDS} Default: ten random splits.")] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option(help="Separate test table. Models are trained on TABLE and scored once on the test table."),
-    ] = None,
-    metric: ScoreName = None,
-    task: TaskName = None,
-    groups: Groups = None,
-    seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of splits and models.")] = 0,
-    jobs: Jobs = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Compare models with default settings on the same splits."""
-    check_models(listed(models))
-    check_jobs(jobs)
-    check_folds(cv)
-    from foldwise.app.cli.compare import ComparisonRequest, compare
-
-    request = ComparisonRequest(table, reading, target, listed(models), cv, metric, groups, seed, jobs, task, test)
-    compare(request, as_json=json, quiet=quiet)
-
-
-@app.command()
-@with_table_options
-@guarded
-def tune(
-    reading: TableOptions,
-    table: TableFile,
-    target: Target,
-    model: Annotated[str, typer.Option(help="Model to tune, such as rbf_svm.")],
-    strategy: Annotated[
-        str,
-        typer.Option(
-            help="Search strategy: grid, design, random, bayesian, evolutionary, gradient, tpe or cma-es. The last two "
-            "need Optuna."
-        ),
-    ] = "bayesian",
-    trials: Annotated[int | None, typer.Option(**INTEGER, help="Number of settings to try. Default: 50.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Time limit instead of --trials, such as 60s, 5m or 1h.")] = None,
-    metric: ScoreName = None,
-    task: TaskName = None,
-    groups: Groups = None,
-    cv: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Outer splits for the estimate. {FOLDS} Inside each, five folds select the setting. Default: 5."
-        ),
-    ] = None,
-    test: TestFile = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,
-    settings: Annotated[Path | None, typer.Option(help="CSV file to write, with all settings and scores.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture file to write: .png, .svg or .pdf.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML report to write, with the pictures of the search.")] = None,
-    json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Tune one model and estimate its performance on new data.
-
-    The estimate comes from nested cross-validation: the whole search is repeated inside each outer fold.
-    """
-    check_models([model])
-    check_jobs(jobs)
-    check_folds(cv)
-    from foldwise.app.cli.tune import TuneRequest, tune
-
-    files = (out, settings, plot, report)
-    chosen = (model, strategy, trials, budget, metric, groups, seed, jobs)
-    request = TuneRequest(table, reading, target, *chosen, *files, task, cv, test)
-    tune(request, as_json=json, quiet=quiet)
+app.command()(compare)
+app.command()(tune)
 
 
 @app.command()
@@ -397,6 +327,7 @@ def explore(
     early.
     """
     check_jobs(jobs)
+    check_budget(budget)
     from foldwise.app.cli.explore import explore
 
     options: dict[str, Any] = {"budget": budget, "rows": not no_rows, "seed": seed, "n_jobs": jobs}

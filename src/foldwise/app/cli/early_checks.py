@@ -1,4 +1,4 @@
-"""Refuse unknown models, impossible numbers of workers and unreadable folds before any library is loaded."""
+"""Refuse unknown names, impossible workers, and unreadable folds and budgets before any library is loaded."""
 
 from __future__ import annotations
 
@@ -7,44 +7,20 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from foldwise.app.cli.known_names import (
+    CLASS_METRICS,
+    METRIC_ALIASES,
+    METRICS_ELSEWHERE,
+    MODELS,
+    NAMED_ELSEWHERE,
+    PINBALL,
+    SCORERS,
+    STRATEGIES,
+    TASKS,
+    VALUE_METRICS,
+)
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
-
-MODELS = (
-    *("adaboost", "catboost", "decision_tree", "elastic_net", "extra_trees", "gradient_boosting"),
-    *("hist_gradient_boosting", "knn", "lasso", "lightgbm", "linear_regression", "linear_svm", "logistic_regression"),
-    *(
-        "mean",
-        "median",
-        "mlp",
-        "naive_bayes",
-        "perceptron",
-        "random_forest",
-        "rbf_svm",
-        "ridge",
-        "rule_list",
-        "xgboost",
-    ),
-)
-"""The models of the catalog; a test compares them with it."""
-
-
-NAMED_ELSEWHERE = {
-    **dict.fromkeys(
-        ("bernoulli_nb", "categorical_nb", "complement_nb", "gaussian_nb", "multinomial_nb"), "naive_bayes"
-    ),
-    **dict.fromkeys(("cart", "j48", "rep_tree", "tree"), "decision_tree"),
-    **dict.fromkeys(("svc", "svm", "svr", "smo"), "rbf_svm"),
-    **dict.fromkeys(("linear_svc", "linear_svr"), "linear_svm"),
-    **dict.fromkeys(("ibk", "k_neighbors", "nearest_neighbors"), "knn"),
-    **dict.fromkeys(("forest", "rf"), "random_forest"),
-    **dict.fromkeys(("logistic", "logit", "simple_logistic"), "logistic_regression"),
-    **dict.fromkeys(("j_rip", "part", "ripper"), "rule_list"),
-    **dict.fromkeys(("multilayer_perceptron", "neural_network"), "mlp"),
-    **{"ada_boost": "adaboost", "ada_boost_m1": "adaboost", "cat_boost": "catboost", "lgbm": "lightgbm"},
-    **{"light_gbm": "lightgbm", "xgb": "xgboost", "xg_boost": "xgboost", "ols": "linear_regression"},
-}
-"""How scikit-learn, Weka and others call the models of the catalog."""
 
 MOST_JOBS_PER_CORE = 16
 
@@ -97,3 +73,55 @@ def check_folds(cv: str | None) -> None:
     """Raise if the folds cannot be read."""
     if cv is not None:
         FoldPlan.of(cv)
+
+
+def check_metric(name: str | None, *, scorers: bool) -> None:
+    """Raise if there is no such metric. With `scorers`, those of scikit-learn are metrics too."""
+    own = [*CLASS_METRICS, *VALUE_METRICS]
+    known = [*own, *METRIC_ALIASES, *(one for one in SCORERS if scorers or one.removeprefix("neg_") in own)]
+    runs_only = () if scorers else ("auto", "cost")
+    if name is None or name in known or name in runs_only or is_pinball(name):
+        return
+    words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    near = METRICS_ELSEWHERE.get(words) or next(iter(get_close_matches(words, known, 1, 0.6)), None)
+    start = f"did you mean {near!r}? The metrics are" if near else "choose among"
+    others = ", or a scorer of scikit-learn" if scorers else ""
+    raise InputError(
+        f"there is no metric called {name!r}.",
+        f"{start} {', '.join(own)} and {PINBALL}0.9{others}.",
+    )
+
+
+def is_pinball(name: str) -> bool:
+    """Whether a name is that of a pinball loss with its quantile.
+
+    >>> is_pinball("pinball_loss_0.9"), is_pinball("pinball_loss_x")
+    (True, False)
+    """
+    return re.fullmatch(re.escape(PINBALL) + r"\d*\.?\d+", name) is not None
+
+
+def check_choice(option: str, name: str | None, known: tuple[str, ...]) -> None:
+    """Raise if a name is not among those known, and suggest the nearest."""
+    if name is not None and name not in known:
+        near = get_close_matches(name.lower().replace("_", "-"), known, 1, 0.4)
+        hint = f"did you mean {near[0]!r}?" if near else f"leave --{option} out."
+        raise InputError(f"--{option} must be one of {', '.join(known)}, got {name!r}.", hint)
+
+
+def check_task(name: str | None) -> None:
+    """Raise if a task is neither classification nor regression."""
+    check_choice("task", name, TASKS)
+
+
+def check_strategy(name: str) -> None:
+    """Raise if there is no such search strategy."""
+    check_choice("strategy", name, STRATEGIES)
+
+
+def check_budget(budget: str | None) -> None:
+    """Raise if a time limit cannot be read."""
+    if budget is not None:
+        from foldwise.app.timing import seconds_of
+
+        seconds_of(budget)

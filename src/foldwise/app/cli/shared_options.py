@@ -44,6 +44,11 @@ Seed = Annotated[int, typer.Option(**INTEGER, help="Random seed. The same seed g
 Groups = Annotated[
     str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
 ]
+Time = Annotated[
+    str | None,
+    typer.Option(help="Time column. Models are tested only on rows later than those they were trained on."),
+]
+Weights = Annotated[str | None, typer.Option(help="Column of row weights, for training and for scores.")]
 TaskName = Annotated[
     str | None,
     typer.Option(

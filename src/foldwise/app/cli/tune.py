@@ -8,23 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.compare import (
-    check_folds,
-    check_value_folds,
-    read_grouped,
-    say_left_out,
-    scoring_of,
-    splitter,
-    target_counts,
-    with_test_rows,
-)
 from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
+from foldwise.app.cli.table_task import SpecialColumns, TableTask, chosen_specs, needs_probabilities, read_task
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 
@@ -45,7 +36,6 @@ class TuneRequest:
     trials: int | None
     budget: str | None
     metric: str | None
-    groups: str | None
     seed: int
     jobs: int | None
     out: Path | None
@@ -55,6 +45,7 @@ class TuneRequest:
     task: str | None = None
     cv: str | None = None
     test: Path | None = None
+    special: SpecialColumns = field(default_factory=SpecialColumns)
 
     @property
     def outer(self) -> FoldPlan:
@@ -87,21 +78,22 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         raise InputError(f"--strategy must be one of {', '.join(NAMED)}, got {request.strategy!r}.")
     start = time.monotonic()
     os.environ.setdefault("PYTHONWARNINGS", "ignore")  # of fits in other processes, such as those of convergence
-    task = read_task(request)
-    if request.groups is not None and not (quiet or as_json):
-        say_left_out(request.groups)
-    search = search_of(request, task)
+    task = task_of(request)
+    search, rows = search_of(request, task), task.rows
+    outer = rows.splits(request.outer, request.seed + 1)
+    if not (quiet or as_json):
+        rows.say_left_out()
     with ProgressLine(not quiet, always=False) as progress, told_of_budget(request):
         progress.show(f"{bar(0.0)} estimating by nested cross-validation: {request.n_outer} searches", "estimate")
-        outer = splitter(request.outer, task.groups is not None, request.seed + 1, quantity=task.is_quantity)
         share = request.n_outer / (request.n_outer + 1)  # of the time: all searches get as much
         if seconds is not None:
             search.set_params(timeout=max(0.1, share * (seconds - (time.monotonic() - start))))
-        nested = nested_cv(clone(search), task.table.X, task.table.y, cv=outer, groups=task.groups)
+        given = {"groups": rows.split_by, **rows.weighted(search.estimator)}
+        nested = nested_cv(clone(search), rows.table.X, rows.y, cv=outer, **given)
         progress.show(f"{bar(share)} searching on all rows", "search")
         if seconds is not None:  # at least what was meant for it, if the others took longer
             search.set_params(timeout=max((1 - share) * seconds, seconds - (time.monotonic() - start)))
-        search.fit(task.table.X, task.table.y, groups=task.groups)
+        search.fit(rows.table.X, rows.y, **given)
     tested = None if request.test is None else score_of_test(request, task, search)
     write_files(request, task, search)
     if request.report is not None:
@@ -137,40 +129,37 @@ def told_of_budget(request: TuneRequest) -> Iterator[None]:
 class TuneTask:
     """The table and the model to tune."""
 
-    table: Any
-    groups: Any
+    rows: TableTask
     spec: Any
     outline: Any
-    scoring: Any
+
+    @property
+    def table(self) -> Any:
+        """The table of features, with its target."""
+        return self.rows.table
 
     @property
     def is_quantity(self) -> bool:
         """Whether values are predicted, not classes."""
-        return bool(self.outline.task == "regression")
+        return self.rows.is_quantity
 
 
-def read_task(request: TuneRequest) -> TuneTask:
+def task_of(request: TuneRequest) -> TuneTask:
     """Read and check the input."""
-    from foldwise.models import models_for, outline
+    from foldwise.models import outline
 
     source = request.reading.source(request.table)
-    table, groups = read_grouped(source, request.target, request.groups, request.task)
-    counts = target_counts(table, request.target, request.task)
-    if counts is None:
-        check_value_folds(table.X.height, request.outer)
-    else:
-        check_folds(counts, request.outer)
-    about = outline(table, request.task)
-    specs = models_for(about, [request.model])
+    rows = read_task(source, request.target, request.special, request.metric, request.task, request.outer)
+    about = outline(rows.table, request.task)
+    specs = chosen_specs(rows, about, [request.model])
     if not specs:
         raise InputError(f"--model {request.model!r} does not suit this table.", "choose another model.")
-    return TuneTask(table, groups, specs[0], about, scoring_of(request.metric, counts, table.y))
+    return TuneTask(rows, specs[0], about)
 
 
 def search_of(request: TuneRequest, task: TuneTask) -> Any:
     """The search that was asked for."""
     from foldwise.decisions import Calibrated
-    from foldwise.folds import Need
     from foldwise.tuning import SearchCV
 
     pipeline = task.spec.pipeline(task.outline, request.seed)
@@ -179,15 +168,15 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         raise InputError(f"--model {request.model!r} has nothing to tune on this table.", "choose another model.")
     if request.strategy == "grid":
         space = {name: values_of(name, values) for name, values in space.items()}
-    if task.spec.answers == "decision" and getattr(task.scoring, "need", None) == Need.PROBA:
+    if task.spec.answers == "decision" and needs_probabilities(task.rows.scoring):
         pipeline, space = Calibrated(pipeline), {f"estimator__{name}": values for name, values in space.items()}
     return SearchCV(
         pipeline,
         space,
         strategy=request.strategy,
         n_trials=request.trials if request.budget is None else 100_000,
-        scoring=task.scoring,
-        cv=splitter(INNER, task.groups is not None, request.seed, quantity=task.is_quantity),
+        scoring=task.rows.scoring,
+        cv=task.rows.splitter(INNER, request.seed),
         n_jobs=-1 if request.jobs is None else request.jobs,
         random_state=request.seed,
     )
@@ -211,7 +200,7 @@ def write_files(request: TuneRequest, task: TuneTask, search: Any) -> None:
 
         model = search.best_estimator_
         if not task.is_quantity and not hasattr(model, "predict_proba"):
-            model = Calibrated(model).fit(task.table.X, task.table.y)
+            model = Calibrated(model).fit(task.table.X, task.table.y, sample_weight=task.rows.weights)
         metadata = {"reading": dict(task.table.reading)}
         save_model(request.out, model, task.table.X, target=request.target, metadata=metadata)
     if request.settings is not None:
@@ -232,11 +221,14 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
 
     assert request.report is not None
     sign, title = sign_and_title(nested.metric)
-    cv = splitter(request.outer, task.groups is not None, request.seed + 1, quantity=task.is_quantity)
-    baseline = estimate(
-        baseline_of(task.is_quantity), task.table.X, task.table.y, cv=cv, scoring=task.scoring, groups=task.groups
+    rows, baseline = task.rows, baseline_of(task.is_quantity)
+    cv, given = rows.splits(request.outer, request.seed + 1), rows.weighted(baseline)
+    guessed = estimate(baseline, rows.table.X, rows.y, cv=cv, scoring=rows.scoring, groups=rows.split_by, **given)
+    folds = (
+        f"folds {rows.special.folds}"
+        if rows.special.folds
+        else f"{'random' if task.is_quantity else 'stratified'} folds"
     )
-    folds = f"{'grouped' if request.groups else 'random' if task.is_quantity else 'stratified'} folds"
     made = {
         "command": shlex.join(["foldwise", *sys.argv[1:]]),
         "strategy": request.strategy,
@@ -244,7 +236,17 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
         "budget": None if request.budget is None else seconds_of(request.budget),
         "seconds": seconds,
     }
-    tuned = TunedModel(task, search, nested, baseline, sign, title, (request.outer.folds, INNER.folds), folds, made)
+    tuned = TunedModel(
+        task,
+        search,
+        nested,
+        guessed,
+        sign,
+        title,
+        (request.outer.folds, INNER.folds),
+        folds or "stratified folds",
+        made,
+    )
     write_whole(request.report, render(tune_facts(tuned)))
 
 
@@ -255,9 +257,11 @@ def score_of_test(request: TuneRequest, task: TuneTask, search: Any) -> float:
     from foldwise.evaluation import estimate
 
     assert request.test is not None
-    table, cv = with_test_rows(task.table, request.reading.source(request.test).read(request.target))
-    found = estimate(clone(search.best_estimator_), table.X, table.y, cv=cv, scoring=task.scoring)
-    sign = 1 if getattr(task.scoring, "greater_is_better", True) else -1
+    rows, cv = task.rows.with_test_rows(request.reading.source(request.test).read(request.target))
+    model = clone(search.best_estimator_)
+    found = estimate(model, rows.table.X, rows.y, cv=cv, scoring=rows.scoring, **rows.weighted(model))
+    scoring = getattr(rows.scoring, "scoring", rows.scoring)
+    sign = 1 if getattr(scoring, "greater_is_better", True) else -1
     return float(sign * found.value)
 
 
@@ -274,7 +278,7 @@ def summary(
     lines = [
         f"{task.spec.title} on {task.table.name}, target {request.target}",
         "",
-        f"Honest estimate ({estimate_words(request.outer)})",
+        f"Honest estimate ({estimate_words(request.outer, request.special.folds)})",
         f"  {title} {number(sign * nested.estimate.value)} {ends}",
         f"  search score (optimistic): {number(sign * float(search.best_score_))}",
         *([] if tested is None else [f"  separate test table: {number(tested)}"]),
@@ -297,16 +301,17 @@ def summary(
     return "\n".join(lines)
 
 
-def estimate_words(plan: FoldPlan) -> str:
+def estimate_words(plan: FoldPlan, by: str = "") -> str:
     """How the estimate is made.
 
-    >>> estimate_words(FoldPlan.of("2x3"))
-    'nested cross-validation, 2 × 3 × 5 folds'
+    >>> estimate_words(FoldPlan.of("2x3")), estimate_words(FoldPlan(5), "in order of day")
+    ('nested cross-validation, 2 × 3 × 5 folds', 'nested cross-validation, 5 × 5 folds in order of day')
     """
+    by = f" {by}" if by else ""
     if plan.held_out is not None:
-        return f"{plan.held_out:.0%} of the rows held out, {INNER.folds} folds inside the others"
+        return f"{plan.held_out:.0%} of the rows held out, {INNER.folds} folds inside the others{by}"
     repeats = f"{plan.repeats} × " if plan.repeats > 1 else ""
-    return f"nested cross-validation, {repeats}{plan.folds} × {INNER.folds} folds"
+    return f"nested cross-validation, {repeats}{plan.folds} × {INNER.folds} folds{by}"
 
 
 def sign_and_title(name: str) -> tuple[int, str]:

@@ -19,11 +19,13 @@ from foldwise.evaluation.intervals import share_tested
 from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.evaluation.procedure_scores import Procedure, ProcedureScores, check_model
-from foldwise.evaluation.routing import check_fit_params
+from foldwise.evaluation.routing import check_fit_params, is_routed
 from foldwise.fold_plan import FoldPlan
 from foldwise.folds.named_splits import planned_splitter
 from foldwise.folds.rows import count_rows
+from foldwise.folds.scoring_protocol import runs_on_session
 from foldwise.folds.splits import Split, freeze_splits
+from foldwise.folds.weights import weight_params
 
 RESAMPLES, TESTED = 10, 0.4  # with these splits the false positive rate of the corrected test is closest to its level
 
@@ -76,7 +78,7 @@ def compare(
     watch : callable, default None
         Called with the name of each model before it is scored, and the number of models already scored.
     **fit_params : dict
-        Passed to every `fit`, such as `sample_weight`.
+        Passed to every `fit`, such as `sample_weight`, which a pipeline passes to its last step.
 
     Returns
     -------
@@ -180,6 +182,7 @@ def opened(
     """Open a model on the table; errors name the model."""
     check_model(model, f"model {name!r}", "pass an estimator, or use Comparison.of to compare scores you already have.")
     check_single(scoring)
+    fit_params = own_params(model, fit_params)
     check_fit_params("compare", model, fit_params)
     try:
         return Procedure(model, X, y, scoring=scoring, groups=groups, fit_params=fit_params)
@@ -190,6 +193,18 @@ def opened(
             ) from error
         error.add_note(f"raised by model {name!r}")
         raise
+
+
+def own_params(model: Any, fit_params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of `fit`; the sample weights by the name that a pipeline, or a search of one, has for them.
+
+    With scikit-learn's metadata routing, they keep their names.
+    """
+    if fit_params.get("sample_weight") is None or is_routed(fit_params):
+        return fit_params
+    others = {name: value for name, value in fit_params.items() if name != "sample_weight"}
+    estimator: Any = getattr(model, "estimator", model) if runs_on_session(model) else model
+    return {**others, **weight_params(estimator, fit_params["sample_weight"])}
 
 
 def all_classify(models: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from foldwise.evaluation.metrics.costs import CostMetric
 from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
+from foldwise.evaluation.metrics.routed import RoutedMetric, WeightedScoring
 from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Answer, Labels, Params
@@ -30,7 +31,7 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], d
 
     Parameters
     ----------
-    scoring : str, callable, Metric, CostMatrix, list or dict
+    scoring : str, callable, Metric, CostMatrix, WeightedScoring, list or dict
         One metric, or several as in scikit-learn's searches; None means the `score` method of the estimator.
     estimator : estimator
         The model to score.
@@ -40,6 +41,10 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], d
     tuple
         Metrics by name, scorers by name, and whether `scoring` names several.
     """
+    if isinstance(scoring, WeightedScoring):
+        metrics, scorers, several = metrics_of(scoring.scoring, estimator)
+        given = {"sample_weight": scoring.weights}
+        return {name: RoutedMetric(metric, given) for name, metric in metrics.items()}, scorers, several
     if scoring is None or isinstance(scoring, str | CostMatrix) or callable(scoring):
         scorer = scorer_of(scoring, estimator)
         return {"score": one_metric(scoring, scorer, estimator)}, {"score": scorer}, False
@@ -119,6 +124,8 @@ class LastStepScore:
 
 def score_name(metric: Any, model: Any, scoring: Any = None) -> str:
     """Name the metric of a model; with equal names, equal predictions get equal scores."""
+    if isinstance(scoring, WeightedScoring):
+        metric, scoring = metric.metric, scoring.scoring
     if isinstance(metric, LastStepScore):
         metric = metric.metric
     if isinstance(metric, CostMetric):

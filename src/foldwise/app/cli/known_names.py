@@ -1,0 +1,69 @@
+"""Names of models, metrics and strategies, for checks before any library is loaded. Tests keep them up to date."""
+
+from __future__ import annotations
+
+MODELS = (
+    *("adaboost", "catboost", "decision_tree", "elastic_net", "extra_trees", "gradient_boosting"),
+    *("hist_gradient_boosting", "knn", "lasso", "lightgbm", "linear_regression", "linear_svm", "logistic_regression"),
+    *("mean", "median", "mlp", "naive_bayes", "perceptron", "random_forest", "rbf_svm", "ridge", "rule_list"),
+    "xgboost",
+)
+"""The models of the catalog; a test compares them with it."""
+
+
+NAMED_ELSEWHERE = {
+    **dict.fromkeys(
+        ("bayes", "bernoulli_nb", "categorical_nb", "complement_nb", "gaussian_nb", "multinomial_nb", "nb"),
+        "naive_bayes",
+    ),
+    **dict.fromkeys(("cart", "j48", "rep_tree", "tree"), "decision_tree"),
+    **dict.fromkeys(("svc", "svm", "svr", "smo"), "rbf_svm"),
+    **dict.fromkeys(("linear_svc", "linear_svr"), "linear_svm"),
+    **dict.fromkeys(("ibk", "k_neighbors", "nearest_neighbors"), "knn"),
+    **dict.fromkeys(("forest", "rf"), "random_forest"),
+    **dict.fromkeys(("logistic", "logit", "simple_logistic"), "logistic_regression"),
+    **dict.fromkeys(("j_rip", "part", "ripper"), "rule_list"),
+    **dict.fromkeys(("multilayer_perceptron", "neural_network"), "mlp"),
+    **{"ada_boost": "adaboost", "ada_boost_m1": "adaboost", "cat_boost": "catboost", "lgbm": "lightgbm"},
+    **{"light_gbm": "lightgbm", "xgb": "xgboost", "xg_boost": "xgboost", "ols": "linear_regression"},
+}
+"""How scikit-learn, Weka and others call the models of the catalog."""
+
+CLASS_METRICS = (
+    *("log_loss", "brier_score", "accuracy", "balanced_accuracy", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted"),
+    *("f1", "f1_macro", "f1_micro", "f1_weighted", "precision", "precision_macro", "precision_micro"),
+    *("precision_weighted", "recall", "recall_macro", "recall_micro", "recall_weighted", "matthews_corrcoef"),
+)
+VALUE_METRICS = (
+    *("root_mean_squared_error", "mean_squared_error", "mean_absolute_error", "median_absolute_error", "r2"),
+    *("mean_poisson_deviance", "mean_gamma_deviance", "mean_absolute_percentage_error"),
+)
+METRIC_ALIASES = ("auc", "brier", "brier_score_loss", "mae", "mape", "mse", "rmse")
+PINBALL = "pinball_loss_"  # followed by a quantile
+
+SCORERS = (
+    *("adjusted_mutual_info_score", "adjusted_rand_score", "average_precision", "completeness_score"),
+    *("d2_absolute_error_score", "d2_brier_score", "d2_log_loss_score", "explained_variance", "f1_samples"),
+    *("fowlkes_mallows_score", "homogeneity_score", "jaccard", "jaccard_macro", "jaccard_micro", "jaccard_samples"),
+    *("jaccard_weighted", "mutual_info_score", "neg_brier_score", "neg_log_loss", "neg_max_error"),
+    *("neg_mean_absolute_error", "neg_mean_absolute_percentage_error", "neg_mean_gamma_deviance"),
+    *("neg_mean_poisson_deviance", "neg_mean_squared_error", "neg_mean_squared_log_error"),
+    *("neg_median_absolute_error", "neg_negative_likelihood_ratio", "neg_root_mean_squared_error"),
+    *("neg_root_mean_squared_log_error", "normalized_mutual_info_score", "positive_likelihood_ratio"),
+    *("precision_samples", "rand_score", "recall_samples", "roc_auc_ovo", "roc_auc_ovo_weighted", "top_k_accuracy"),
+    "v_measure_score",
+)
+"""The scorers of scikit-learn, besides those that have the name of a metric."""
+
+METRICS_ELSEWHERE = {
+    **dict.fromkeys(("accuracy_score", "acc", "percent_correct", "correctly_classified"), "accuracy"),
+    **dict.fromkeys(("area_under_roc", "roc", "rocauc", "roc_auc_score"), "roc_auc"),
+    **dict.fromkeys(("cross_entropy", "crossentropy", "deviance", "logloss", "neg_logloss"), "log_loss"),
+    **dict.fromkeys(("f1_score", "f_measure", "f_score"), "f1"),
+    **dict.fromkeys(("mcc", "matthews"), "matthews_corrcoef"),
+    **dict.fromkeys(("r_squared", "r2_score", "rsquared"), "r2"),
+}
+"""How scikit-learn's functions, Weka and others call the metrics."""
+
+STRATEGIES = ("grid", "design", "random", "evolutionary", "bayesian", "gradient", "tpe", "cma-es")
+TASKS = ("classification", "regression")
