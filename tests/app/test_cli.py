@@ -137,7 +137,7 @@ class TestCompare:
             (("--models", "knn"), "needs at least two models"),
             (("--models", "knn,nobody"), "no model called 'nobody'"),
             (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be a number of folds (at least 2)"),
-            (("--models", "knn,naive_bayes", "--metric", "best"), "unknown metric 'best'"),
+            (("--models", "knn,naive_bayes", "--metric", "best"), "there is no metric called 'best'"),
             (("--models", "knn,naive_bayes", "--groups", "who"), "the table has no column 'who', passed as --groups"),
         ],
     )
