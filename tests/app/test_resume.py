@@ -83,7 +83,7 @@ def test_the_result_and_the_report_are_of_all_sessions(history):
     page = render(last.facts)
     assert "Models evaluated in each session" in page
     assert "<td>killed</td>" in page
-    assert " and 4 sessions" in str(last)
+    assert " over 4 sessions" in str(last)
     assert open_run(folder).model.predict(FRAME.drop("y")).shape == (120,)
 
 

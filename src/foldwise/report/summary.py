@@ -71,7 +71,7 @@ def tried(facts: dict[str, Any]) -> str:
     made, n_folds = facts["made"], facts["task"]["n_folds"]
     settings = f"{made['n_settings']:,} setting{'s' * (made['n_settings'] != 1)}"
     seconds, n_sessions = made["seconds"] + made.get("seconds_before", 0.0), made.get("n_sessions", 1)
-    sessions = f" and {n_sessions} sessions" if n_sessions > 1 else ""
+    sessions = f" over {n_sessions} sessions" if n_sessions > 1 else ""
     return f"{settings} tried on up to {n_folds} folds in {seconds:.0f} s{sessions}"
 
 

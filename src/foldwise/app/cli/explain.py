@@ -186,4 +186,5 @@ def shares(classes: Any, proba: Any) -> str:
     """List the most probable classes with their probabilities."""
     ranked = sorted(zip(classes, proba.tolist(), strict=True), key=lambda one: -one[1])
     text = ", ".join(f"P({clipped(name, 16)}) = {share:.3g}" for name, share in ranked[:MOST_CLASSES])
-    return text + (f" and {len(ranked) - MOST_CLASSES} more" if len(ranked) > MOST_CLASSES else "")
+    more = len(ranked) - MOST_CLASSES
+    return text + (f" and {more} more class{'es' * (more > 1)}" if more > 0 else "")
