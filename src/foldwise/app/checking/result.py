@@ -143,12 +143,12 @@ class CheckResult:
             found.append(
                 f"The table lacks the {word} {listing(self.missing_columns)}, so the model cannot predict its rows."
             )
-        n_columns = len(self.columns)
+        n_columns, others = len(self.columns), "other " if self.missing_columns else ""
         if self.changed_columns:
             listed = listing(self.changed_columns)
-            found.append(f"{len(self.changed_columns)} of the {counted(n_columns, 'column')} changed: {listed}.")
+            found.append(f"{len(self.changed_columns)} of the {counted(n_columns, f'{others}column')} changed: {listed}.")
         else:
-            found.append(f"None of the {counted(n_columns, 'column')} changed.")
+            found.append(f"None of the {counted(n_columns, f'{others}column')} changed.")
         found += [unseen_words(one) for one in self.columns if one.unseen]
         found += self._score_sentences()
         return [*found, *self.notes]
@@ -271,7 +271,7 @@ class CheckResult:
         if rows:
             lines += ["", str(TextTable(HEADS, rows[:shown]))]
         if len(rows) > shown:
-            lines.append(f"… and {len(rows) - shown:,} more columns that did not change")
+            lines.append(f"… and {counted(len(rows) - shown, 'more column')} that did not change")
         lines += ["", textwrap.fill(self.rule(), WIDTH)]
         if self.slices is not None:
             lines += ["", repr(self.slices)]
@@ -286,7 +286,7 @@ def promise_words(real: RealizedScore, promise: float) -> str:
     """Compare a real score with the estimate of the run."""
     sign = 1 if real.greater_is_better else -1
     if not real.is_worse and sign * real.value >= sign * promise:
-        return f"The estimate of the run was {number(promise)}, so the model is as good as expected"
+        return f"The estimate of the run was {number(promise)}, so the model is at least as good as expected"
     p = "" if real.p_corrected is None else f" ({p_equation(real.p_corrected)})"
     worse = "worse" if real.is_worse else "not clearly worse"
     return f"That is {worse} than the estimate of the run, which was {number(promise)}{p}"
