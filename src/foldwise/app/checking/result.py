@@ -143,12 +143,11 @@ class CheckResult:
             found.append(
                 f"The table lacks the {word} {listing(self.missing_columns)}, so the model cannot predict its rows."
             )
-        n_columns, others = len(self.columns), "other " if self.missing_columns else ""
+        columns = counted(len(self.columns), "other column" if self.missing_columns else "column")
         if self.changed_columns:
-            listed = listing(self.changed_columns)
-            found.append(f"{len(self.changed_columns)} of the {counted(n_columns, f'{others}column')} changed: {listed}.")
+            found.append(f"{len(self.changed_columns)} of the {columns} changed: {listing(self.changed_columns)}.")
         else:
-            found.append(f"None of the {counted(n_columns, f'{others}column')} changed.")
+            found.append(f"None of the {columns} changed.")
         found += [unseen_words(one) for one in self.columns if one.unseen]
         found += self._score_sentences()
         return [*found, *self.notes]

@@ -19,13 +19,12 @@ def request_words(error: FoldwiseError) -> str:
     >>> request_words(InputError("the table has no rows.", "pass at least one row."))
     'the request has no rows. Hint: send at least one row.'
     >>> request_words(InputError("column 'a' is declared numeric, but row 0 holds 'x'.", "pass kinds={'a': 'text'}."))
-    "column 'a' must be numeric, but row 0 holds 'x'. Hint: send what the column contained in training, or null."
+    "column 'a' is declared numeric, but row 0 holds 'x'. Hint: send what the column contained in training, or null."
     """
     hint = error.hint
     if ARGUMENT.search(hint):
         hint = "send what the column contained in training, or null."
-    message = re.sub(r"\bis declared (numeric|categorical)\b", r"must be \1", error.message)
     hint = re.sub(r"^pass (a file with )?", "send ", hint)
-    words = message if not hint else f"{message} Hint: {hint}"
+    words = error.message if not hint else f"{error.message} Hint: {hint}"
     words = re.sub(rf"\b{FILE}\.(csv|json)\b", "the request", words)
     return re.sub(r"\b([Tt])he (table|file)\b", r"\1he request", words)
