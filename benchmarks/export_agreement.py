@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from foldwise.exports.onnx.registry import CLASSIFIERS, REGRESSORS  # noqa: E402
 from foldwise.exports.trees.readers import READERS, read_boosted  # noqa: E402
 from foldwise.exports.trees.splits import sklearn_tree  # noqa: E402
 from foldwise.models import TransformedTarget, outline  # noqa: E402
+from foldwise.models import catalogue as models  # noqa: E402
 from foldwise.storage.table_check import kinds_of  # noqa: E402
 
 TRAINED, PREDICTED, BOUNDARY, TREES = 300, 500, 100, 10
@@ -37,6 +39,7 @@ DATABASES = {"duckdb": in_duckdb, "sqlite": in_sqlite, "postgres": in_postgres, 
 PLACES = (*DATABASES, "onnx")
 SPARK_TABLES = ("contact_lenses", "hepatitis", "penguins")
 LEAVES = "leaves"  # the case of a forest whose sums name its leaves
+KEY = "number of the row"
 TIE = 2e-6  # probabilities that are so near are tied
 
 
@@ -127,8 +130,9 @@ def differences(labels: list[Any], numbers: Any, model: Any, X: pl.DataFrame, ti
 
 def by_sql(stored: StoredModel, name: str, rows: pl.DataFrame, server: Any) -> dict[str, Any]:
     """Labels and numbers that differ in one database."""
-    export = to_sql(stored, dialect=name, keep=[], rows=rows)
-    answers, check = DATABASES[name](export, rows, "rows", server)
+    export = to_sql(stored, dialect=name, keep=[KEY], rows=rows)
+    keyed, check = DATABASES[name](export, rows.with_row_index(KEY), "rows", server)
+    answers = [row[1:] for row in sorted(keyed, key=lambda row: row[0])]  # PostgreSQL may return rows in another order
     is_quantity = not hasattr(stored.model, "classes_")
     labels, numbers = [row[0] for row in answers], [row[0:] if is_quantity else row[1:] for row in answers]
     wrong, gap = differences(labels, numbers, stored.model, rows, ties=False)
@@ -232,20 +236,17 @@ def compared(name: str, spec: Any, table: Any, servers: dict[str, Any], seconds:
 def fitted_case(spec: Any, table: Any, X: pl.DataFrame, y: Any) -> Any:
     """The model of a case; None if it is of a type that has no export."""
     if spec is None:
-        codes = np.unique(y, return_inverse=True)[1].astype(float)
-        values = read_values(table, X, codes)
-        return with_named_leaves(values)
+        return with_named_leaves(fitted_forest(table, X, np.unique(y, return_inverse=True)[1].astype(float)))
     if not is_known(spec.pipeline(outline(table))[-1]):  # do not fit what is refused anyway
         return None
     return fitted(spec, table, X, y, TREES)
 
 
-def read_values(table: Any, X: pl.DataFrame, values: Any) -> Any:
+def fitted_forest(table: Any, X: pl.DataFrame, values: Any) -> Any:
     """A random forest of three trees that predicts numbers, on the columns of a table."""
-    from foldwise.models import catalogue as models
-
     spec = models()["random_forest"].suited("regression")
-    return spec.pipeline(outline(table, "regression")).set_params(model__n_estimators=3).fit(X, values)
+    numbered = replace(table, y=np.zeros(table.X.height))
+    return spec.pipeline(outline(numbered, "regression")).set_params(model__n_estimators=3).fit(X, values)
 
 
 def most_of(line: dict[str, Any], where: str) -> float:

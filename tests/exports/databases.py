@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import sqlalchemy as sa
 
 from foldwise import SqlExport
@@ -22,7 +23,7 @@ def run(export: SqlExport, frame: pl.DataFrame, table: str, server: Any = None) 
 
 
 def in_duckdb(export: SqlExport, frame: pl.DataFrame, table: str, server: None) -> tuple[list[Any], int]:
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with duckdb.connect(config={"threads": 1, "memory_limit": "2GB"}) as connection:
         connection.register("source", frame.to_arrow())
         connection.execute(f"CREATE TABLE {quoted(table)} AS SELECT * FROM source")
         return connection.execute(export.query).fetchall(), one_number(connection.execute(export.check).fetchall())
@@ -34,7 +35,8 @@ def in_sqlite(export: SqlExport, frame: pl.DataFrame, table: str, server: None) 
     columns = ", ".join(map(quoted, frame.columns))
     connection.execute(f"CREATE TABLE {quoted(table)} ({columns})")
     marks = ", ".join("?" * frame.width)
-    connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", frame.rows())
+    written = frame.with_columns(cs.temporal().cast(pl.String))  # as SQLite stores dates
+    connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", written.rows())
     found = connection.execute(export.query).fetchall(), one_number(connection.execute(export.check).fetchall())
     connection.close()
     return found
@@ -43,6 +45,7 @@ def in_sqlite(export: SqlExport, frame: pl.DataFrame, table: str, server: None) 
 def in_postgres(export: SqlExport, frame: pl.DataFrame, table: str, server: str) -> tuple[list[Any], int]:
     engine = sa.create_engine(server)
     types = {pl.String: "TEXT", pl.Boolean: "BOOLEAN", pl.Float64: "DOUBLE PRECISION"}
+    types |= {pl.Date: "DATE", pl.Datetime: "TIMESTAMP", pl.Time: "TIME"}
     columns = ", ".join(f"{quoted(c.name)} {types.get(type(c.dtype), 'BIGINT')}" for c in frame.iter_columns())
     try:
         raw = engine.raw_connection()
@@ -63,6 +66,7 @@ def in_postgres(export: SqlExport, frame: pl.DataFrame, table: str, server: str)
 
 def in_spark(export: SqlExport, frame: pl.DataFrame, table: str, session: Any) -> tuple[list[Any], int]:
     name = "`" + table.replace("`", "``") + "`"
+    frame = frame.with_columns(cs.time().cast(pl.String))  # Spark has no time of day
     session.createDataFrame(frame.to_pandas()).createOrReplaceTempView(name)
     rows = [tuple(row) for row in session.sql(export.query).collect()]
     return rows, int(session.sql(export.check).collect()[0][0])

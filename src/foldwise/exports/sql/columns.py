@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
+from foldwise.exports.sql.dates import named_date_features
 from foldwise.exports.sql.dialects import LARGEST
 from foldwise.exports.sql.program import Feature, Input, RawColumn, SqlProgram
 from foldwise.exports.sql.registry import TRANSFORMERS, write
@@ -69,8 +70,6 @@ def clipped(cell: Feature, least: float, greatest: float, program: SqlProgram) -
 
 
 def keep_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
-    if len(fitted.dates):
-        raise refused(fitted.dates[0], "dates")
     by_name = {one.name: one for one in inputs if isinstance(one, RawColumn)}
     names = list(fitted.reach_)
     cells = program.numbers([by_name[name] for name in names])
@@ -79,7 +78,10 @@ def keep_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> l
         for name, cell in zip(names, cells, strict=True)
     )
     clipped_columns = {name: RawColumn(name, "number", one) for name, one in zip(names, inside, strict=True)}
-    return [clipped_columns.get(name, by_name[name]) for name in fitted.columns]
+    kept = [clipped_columns.get(name, by_name[name]) for name in fitted.columns]
+    if not len(fitted.dates):
+        return list(kept)
+    return [*kept, *named_date_features(fitted.date_features_, [by_name[name] for name in fitted.dates], program)]
 
 
 def finite(cell: Feature, least: float, greatest: float, program: SqlProgram) -> str:
@@ -115,7 +117,8 @@ def top_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> li
 
 def select_informative(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
     blank = set(fitted.blank_)
-    empty = {"number": program.dialect.double, "truth": "BOOLEAN", "text": program.dialect.text}
+    text = program.dialect.text
+    empty = {"number": program.dialect.double, "truth": "BOOLEAN", "text": text, "date": text}
     return [
         RawColumn(one.name, one.kind, f"CAST(NULL AS {empty[one.kind]})")
         if isinstance(one, RawColumn) and one.name in blank

@@ -48,6 +48,10 @@ class SqlDialect:
     deepest : int
         How many levels of a tree one expression may have. DuckDB stops at a depth of 1,000. The parser of SQLite has a
         stack of 100 symbols, and a level takes five.
+    error : str
+        What stops the query, with `{}` for a text that says why.
+    date, timestamp, time : str
+        The types of dates and times.
     walk : str
         How rows walk through the node table of a large forest. Without it, every forest is written as expressions.
     """
@@ -63,7 +67,16 @@ class SqlDialect:
     largest: str = "GREATEST"
     smallest: str = "LEAST"
     deepest: int = 200
+    error: str = "ERROR({})"
+    date: str = "DATE"
+    timestamp: str = "TIMESTAMP"
+    time: str = "TIME"
     walk: Literal["lists", "levels", "queue", ""] = ""
+
+    @property
+    def materializes(self) -> bool:
+        """Whether the database has MATERIALIZED subqueries."""
+        return self.name in ("duckdb", "postgres", "sqlite")
 
     def quote_name(self, name: str) -> str:
         """Quote the name of a table or a column."""
@@ -131,6 +144,7 @@ DIALECTS = {
             nan="{} = 'NaN'::float8",
             number="'{}'::float8",
             fence="MATERIALIZED ",
+            error="CAST(CAST({} AS DOUBLE PRECISION) AS TEXT)",  # fails, because the text is not a number
             walk="levels",
         ),
         SqlDialect(
@@ -143,12 +157,33 @@ DIALECTS = {
             largest="MAX",
             smallest="MIN",
             deepest=10,
+            error="JSON({})",  # fails, because the text is not JSON
+            date="TEXT",
+            timestamp="TEXT",
+            time="TEXT",
             walk="queue",
         ),
-        SqlDialect("spark", "DOUBLE", "STRING", True, walk="lists"),
-        SqlDialect("bigquery", "FLOAT64", "STRING", False, nan="IS_NAN({})"),
-        SqlDialect("snowflake", "DOUBLE", "VARCHAR", False, nan="{} = 'NaN'::DOUBLE"),
-        SqlDialect("mysql", "DOUBLE", "CHAR", False, nan="", equals="CAST({} AS BINARY) = {}"),
+        SqlDialect("spark", "DOUBLE", "STRING", True, error="RAISE_ERROR({})", time="STRING", walk="lists"),
+        SqlDialect("bigquery", "FLOAT64", "STRING", False, nan="IS_NAN({})", timestamp="DATETIME"),
+        SqlDialect(
+            "snowflake",
+            "DOUBLE",
+            "VARCHAR",
+            False,
+            nan="{} = 'NaN'::DOUBLE",
+            error="CAST(CAST({} AS DOUBLE) AS VARCHAR)",
+            timestamp="TIMESTAMP_NTZ",
+        ),
+        SqlDialect(
+            "mysql",
+            "DOUBLE",
+            "CHAR",
+            False,
+            nan="",
+            equals="CAST({} AS BINARY) = {}",
+            error="JSON_UNQUOTE(JSON_EXTRACT({}, '$'))",
+            timestamp="DATETIME",
+        ),
     )
 }
 

@@ -16,6 +16,7 @@ from foldwise.exports.costs import CostDecision
 from foldwise.exports.coverage import coverage_quantile, intervals, set_texts
 from foldwise.exports.model_columns import kinds_given, kinds_seen, module_names
 from foldwise.exports.sql.coverage import interval_columns, set_column
+from foldwise.exports.sql.dates import native_dates
 from foldwise.exports.sql.decision import decision_columns
 from foldwise.exports.sql.dialects import SqlDialect, dialect_of
 from foldwise.exports.sql.program import RawColumn, SqlProgram
@@ -196,25 +197,36 @@ class SqlWriter:
         X = match_columns(frame, self.kinds).X
         expected = self._expected(X)
         names = [f"e{i}" for i in range(len(expected))]
-        cells = [*X.iter_columns(), *(pl.Series(name, values) for name, values in zip(names, expected, strict=True))]
-        source = rows_as_select(cells, self.dialect)
+        answers = [pl.Series(name, values) for name, values in zip(names, expected, strict=True)]
+        source = rows_as_select([*native_dates(X, self.program.dates), *answers], self.dialect)
         given = [(f"x{i}", self.dialect.quote_name(name)) for i, name in enumerate(self.kinds)]
         given += [(name, name) for name in names]
-        tolerance = self.program.number(XGBOOST_TOLERANCE if "xgboost" in module_names(self.model) else TOLERANCE)
-        tests = []
-        for name, (_, expression), values in zip(names, self.predicted, expected, strict=True):
-            if isinstance(values[0], float) and np.isinf(values[0]):
-                tests.append(f"({expression}) IS NOT NULL")
-            elif isinstance(values[0], float):
-                scale = f"{tolerance} * {self.dialect.largest}({self.program.number(1.0)}, ABS({name}))"
-                tests.append(f"ABS(({expression}) - {name}) > {scale} OR ({expression}) IS NULL")
-            else:
-                tests.append(f"NOT (({expression}) = {name}) OR ({expression}) IS NULL")
-        differs = " OR ".join(f"({test})" for test in tests)
-        body = self.program.query("given", given, [("different", f"CASE WHEN {differs} THEN 1 ELSE 0 END")])
+        found = [(f"p{i}", expression) for i, (_, expression) in enumerate(self.predicted)]
+        body = self.program.query("given", given, [*found, *((name, name) for name in names)])
         inner, _, outer = body.rpartition("\nSELECT ")
-        total = "SELECT COALESCE(SUM(different), 0) AS differences FROM checked"
-        return f"WITH given AS (\n{source}\n), {inner}, checked AS (\nSELECT {outer}\n)\n{total}"
+        tests = [self._equal(f"p{i}", f"e{i}", values[0]) for i, values in enumerate(expected)]
+        tested = ", ".join(f"CASE WHEN {test} THEN 0 ELSE 1 END AS d{i}" for i, test in enumerate(tests))
+        differs = " + ".join(f"d{i}" for i in range(len(tests)))
+        # small steps, and rows that are read once: otherwise DuckDB may take minutes and all memory to plan it
+        fence = "MATERIALIZED " if self.dialect.materializes else ""
+        steps = [
+            f"given AS {fence}(\n{source}\n)",
+            inner,
+            f"answered AS {fence}(\nSELECT {outer}\n)",
+            f"tested AS (SELECT {tested} FROM answered)",
+        ]
+        total = f"SELECT COALESCE(SUM(CASE WHEN {differs} > 0 THEN 1 ELSE 0 END), 0) AS differences FROM tested"
+        return f"WITH {', '.join(steps)}\n{total}"
+
+    def _equal(self, found: str, expected: str, value: Any) -> str:
+        """Return the condition under which a prediction equals that of Python, of which one value is given."""
+        if not isinstance(value, float):
+            return f"{found} = {expected}"
+        if np.isinf(value):
+            return f"{found} IS NULL"
+        tolerance = self.program.number(XGBOOST_TOLERANCE if "xgboost" in module_names(self.model) else TOLERANCE)
+        scale = f"{tolerance} * {self.dialect.largest}({self.program.number(1.0)}, ABS({expected}))"
+        return f"ABS({found} - {expected}) <= {scale}"
 
     def _expected(self, X: pl.DataFrame) -> list[list[Any]]:
         """Predict in Python, in the order of the columns of the query."""
@@ -257,4 +269,7 @@ def sql_type(column: pl.Series, dialect: SqlDialect) -> str:
         return "" if dialect.name in ("sqlite", "mysql") else "BOOLEAN"
     if column.dtype.is_integer():
         return {"bigquery": "INT64", "mysql": "SIGNED", "sqlite": "INTEGER"}.get(dialect.name, "BIGINT")
-    return dialect.double if column.dtype.is_numeric() else dialect.text
+    if column.dtype.is_numeric():
+        return dialect.double
+    types = {pl.Date: dialect.date, pl.Datetime: dialect.timestamp, pl.Time: dialect.time}
+    return types.get(type(column.dtype), dialect.text)

@@ -121,7 +121,7 @@ class ListStep:
             total = words.folded.format(list=values, result="total", one="own", function="total + own", start=start)
             sums.append(f"{total} AS {name}")
         written = ", ".join(f"{text} AS {name}" for name, text in lists.items())
-        fence = "MATERIALIZED " if self.dialect.name == "duckdb" else ""
+        fence = "MATERIALIZED " if self.dialect.materializes else ""
         return [
             f"{step}_lists AS {fence}(SELECT {written})",
             f"{step}_cells AS (SELECT {step}_lists.*, {', '.join([*passed, f'{at_leaf} AS cells'])} "

@@ -108,10 +108,13 @@ class SqlProgram:
         How the database spells things.
     steps : list of list of tuple or TableStep
         For each step, pairs of a column and its expression.
+    dates : dict of str to str
+        The columns of dates, and how they were written where the model was fitted on text.
     """
 
     dialect: SqlDialect
     steps: list[list[tuple[str, str]] | TableStep] = field(default_factory=list)
+    dates: dict[str, str | None] = field(default_factory=dict)
     n_columns: int = 0
 
     def number(self, value: float) -> str:

@@ -29,7 +29,7 @@ TRANSFORMERS = {
     "sklearn.preprocessing._encoders.OneHotEncoder": f"{CODES}:one_hot",
     "foldwise.models.column_transformers.NumberColumns": f"{COLUMNS}:number_columns",
     "foldwise.models.column_transformers.KeepColumns": f"{COLUMNS}:keep_columns",
-    "foldwise.models.date_features.DateFeatures": f"{COLUMNS}:refuse_dates",
+    "foldwise.models.date_features.DateFeatures": "foldwise.exports.sql.dates:date_features",
     "foldwise.models.column_transformers.TextTfidf": f"{COLUMNS}:refuse_text",
     "foldwise.models.column_transformers.CategoryCodes": f"{CODES}:category_codes",
     "foldwise.models.column_transformers.CategoricalFrame": f"{CODES}:categorical_frame",
