@@ -3,7 +3,8 @@
     python benchmarks/serving.py [--seconds 8] [--memory 300] [--folder models]
 
 Needs fastapi besides the extra web. 64 clients send single rows over kept connections, as fast as answers come, from a
-process of their own. `--memory` adds a run of so many seconds at full load, in which the memory is measured.
+process of their own. `--memory` only measures memory, in a run of so many seconds at full load for each model. The page
+takes its result from the folder, so measure memory first.
 """
 
 from __future__ import annotations
@@ -63,10 +64,13 @@ def main() -> None:
         models = [given.only] if given.only else ["random_forest", "blend"]
         if not all((place / f"{name}.joblib").exists() for name in models):
             make_models(place, models)
-        if not given.seconds:
+        noted = place / "memory.txt"
+        if given.memory:
+            noted.write_text("".join(memory_words(place, name, given.memory) for name in models))
+            print(noted.read_text())
             return
         found = {name: measure(place, name, given.seconds) for name in models}
-        memory = memory_words(place, models[0], given.memory) if given.memory else ""
+        memory = noted.read_text() if noted.exists() else ""
     lines = ["| model | server | requests per second | p50 | p99 |", "|---|---|---|---|---|"]
     ratios = []
     for name, servers in found.items():
@@ -251,16 +255,17 @@ def memory_words(place: Path, name: str, seconds: float) -> str:
         command = [sys.executable, __file__, "--load", url, str(place / "rows.json"), str(seconds)]
         loading = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         sizes = []
+        time.sleep(WARM_UP + 3)  # the clients start
         while loading.poll() is None:
             sizes.append(resident(pid))
-            time.sleep(min(5.0, seconds / 10))
+            time.sleep(min(2.0, seconds / 10))
         rate = json.loads(loading.communicate()[0])["rate"]
     n = max(1, len(sizes) // 5)
     parts = [float(np.mean(sizes[i : i + n])) for i in range(0, len(sizes), n)][:5]
     listed = ", ".join(f"{size:,.0f}" for size in parts)
     return (
-        f"Memory of `foldwise serve` over {seconds:g} s at full load ({rate * seconds:,.0f} requests), mean of each "
-        f"fifth in MB: {listed}.\n"
+        f"- Memory of `foldwise serve` with the {name.replace('_', ' ')} over {seconds:g} s at full load "
+        f"({rate * seconds:,.0f} requests), mean of each fifth in MB: {listed}.\n"
     )
 
 
