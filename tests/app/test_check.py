@@ -71,6 +71,8 @@ def test_the_command_prints_json_writes_a_page_and_exits_with_3(run, drifted, he
     facts = json.loads(out)
     assert facts["changed_columns"] == ["x0", "city"]
     assert facts["slices"]["edges"]["x0"] == RunReference.of(open_model(run / "model.foldwise")).edges["x0"]
+    shown = {"log_loss", "accuracy", "balanced_accuracy", "roc_auc", "brier_score", "calibration"}
+    assert {one["metric"] for one in facts["slices"]["scores"]} == shown  # those of fit, and those to expect
     assert 'id="slices"' in (here / "p.html").read_text()
     people(500, 3).write_csv("same.csv")
     code, out, _ = ask("check", run, "same.csv")

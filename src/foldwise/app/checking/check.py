@@ -16,6 +16,7 @@ from foldwise.app.checking.new_rows import NewRows, read_new_rows
 from foldwise.app.checking.result import CheckResult, RealizedScore
 from foldwise.app.engine_tables import is_engine_table
 from foldwise.app.file_predictions import batches_for, costs_of
+from foldwise.app.headline_facts import SHOWN_METRICS, SHOWN_VALUE_METRICS
 from foldwise.app.reference import PREDICTIONS, RunReference, shown_prediction
 from foldwise.app.run_folder import open_run
 from foldwise.data.frames import as_polars
@@ -193,7 +194,9 @@ def judge(
     if names:
         columns = rows.sample.select(names).filter(pl.Series(known))
         edges = {name: cuts for name, cuts in reference.edges.items() if name in names}
-        sliced = slice_scores(scored, chosen, columns, names, positive=positive, bins=edges or BINS)
+        usual = SHOWN_VALUE_METRICS if model.task == "regression" else SHOWN_METRICS
+        others = [metric_named(name, model) for name in usual if name not in first]
+        sliced = slice_scores(scored, [*chosen, *others], columns, names, positive=positive, bins=edges or BINS)
     return replace(judged, realized=tuple(realized), slices=sliced, notes=tuple(notes), worse_p=p)
 
 

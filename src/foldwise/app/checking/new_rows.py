@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,8 +101,9 @@ def read_new_rows(
         notes |= {str(note): note for note in matched.notes if note.topic != "columns"}
         for name in kinds:
             if name in reference.columns:
-                counted = counts.setdefault(name, ColumnCounts(reference.columns[name]))
-                counted.add(matched.X[name])
+                counts.setdefault(name, ColumnCounts(reference.columns[name]))
+        with ThreadPoolExecutor(os.cpu_count()) as threads:  # most of the work is numpy's, without Python's lock
+            list(threads.map(ColumnCounts.add, counts.values(), (matched.X[name] for name in counts)))
         kept = [frame[name] for name in dict.fromkeys(name for _, name in others) if name not in kinds]
         sample.add(matched.X.with_columns(kept))
         n_rows += frame.height
