@@ -134,7 +134,7 @@ def pickled(data: bytes) -> str:
     """Say whether a file looks like a pickle, because opening one would run code."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return " but a pickle, which is never opened because it can run any code"
-    if data[:2] == b"\x1f\x8b" or data[:1] == b"\x78":
+    if data[:2] in (b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda"):  # gzip, and zlib by level
         return " but a compressed file, perhaps a pickle, which is never opened because it can run any code"
     return ""
 

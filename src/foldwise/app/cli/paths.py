@@ -20,6 +20,8 @@ def check_outputs(files: Mapping[str, Path | None]) -> None:
 def check_table(*paths: Path | None) -> None:
     """Raise if a file does not exist."""
     for path in paths:
+        if path is not None and path.is_dir():
+            raise InputError(f"{str(path)!r} is a folder, not a table.", "pass a file of the folder.")
         if path is not None and not path.is_file():
             raise InputError(
                 f"file {str(path)!r} does not exist.", f"check the path. The current folder is {str(Path.cwd())!r}."
