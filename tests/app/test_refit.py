@@ -110,7 +110,7 @@ def test_forgetting_what_was_learned_gives_the_old_model(bayes):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["new.csv", "--update"], "only naive Bayes can be updated without the old rows"),
+        (["new.csv", "--update"], "cannot be updated without the old rows: it contains LogisticRegression, and only"),
         (["few.csv"], "refit needs at least 20 new rows, got 10."),
         (["unlabeled.csv"], "the table has no column 'y', the target of the model."),
         (["gaps.csv"], "has no label"),
@@ -217,3 +217,45 @@ def test_rows_are_forgotten_by_the_command(bayes, here):
     words = refused("refit", bayes, "new.csv", "--forget", "never.csv", "--out", "other")
     assert "the rows of --forget cannot be removed from the model: column 'x0', class 'no': without these" in words
     assert not (here / "other").exists()
+
+
+def prices(n_rows: int, seed: int) -> pl.DataFrame:
+    """A quantity with gaps, and a category of which new rows have another level."""
+    rng = np.random.default_rng(seed)
+    rooms = rng.integers(1, 8, n_rows)
+    place = rng.choice(["north", "south"] if seed == 0 else ["north", "south", "center"], n_rows)
+    area = pl.Series(20.0 * rooms + rng.normal(0, 5, n_rows))
+    price = 1_000 + 200 * rooms + 50 * (place == "north") + rng.normal(0, 90, n_rows)
+    gaps = pl.Series(rng.random(n_rows) < 0.1)
+    return pl.DataFrame({"rooms": rooms, "place": place, "area": area.zip_with(~gaps, area * None), "price": price})
+
+
+@pytest.fixture(scope="module")
+def linear(tmp_path_factory):
+    made = fake_fit(prices(500, 0), target="price", models=["ridge", "linear_regression"], rows=True)
+    return made.save(tmp_path_factory.mktemp("refitted") / "run")
+
+
+def test_linear_models_learn_and_forget_rows_to_the_law(linear, here):
+    new, gone = prices(200, 1), prices(500, 0)[:100]
+    new.write_csv("new.csv")
+    gone.write_csv("gone.csv")
+    code, out, error = ask("refit", linear, "new.csv", "--forget", "gone.csv", "--json")
+    assert code == 0, error
+    assert (json.loads(out)["update"], json.loads(out)["forgotten_rows"]) == (True, 100)
+    rows = pl.concat([prices(500, 0)[100:], new])
+    labeled = LabeledRows(rows.drop("price"), rows["price"].to_numpy())
+    by_law = fitted_again(open_model(linear / "model.foldwise").model, labeled).predict(rows)
+    found = open_model("new-refit/model.foldwise").model
+    np.testing.assert_allclose(found.predict(rows), by_law, rtol=1e-10)
+    again = refit("new-refit", prices(50, 2), update=True)  # the new file has sums, too
+    assert again.n_rows == 50
+
+
+def test_a_model_without_stored_rows_has_no_sums_to_update(here):
+    path = fake_fit(prices(200, 0), target="price", models=["ridge"], rows=False).save(here / "private")
+    assert open_model(path / "model.foldwise").model.sums is None
+    prices(50, 1).write_csv("new.csv")
+    words = refused("refit", path, "new.csv", "--update")
+    assert "cannot be updated without the old rows: its file contains no sums" in words
+    assert "--with" in words

@@ -17,6 +17,7 @@ from foldwise.decisions.calibration.scores import (
     finite_scores,
     model_scores,
 )
+from foldwise.models.linear_sums import LinearSums
 from foldwise.models.wide_tables import used_columns
 
 Floats = NDArray[np.float64]
@@ -99,11 +100,18 @@ class ValueBlend(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Fitted pipelines.
     weights : sequence of float
         One weight per member.
+    sums : LinearSums, default=None
+        Sums over the training rows, with which linear members learn from further rows.
     """
 
-    def __init__(self, members: Sequence[Any] = (), weights: Sequence[float] = ()) -> None:
+    sums: LinearSums | None = None  # also of models that were stored without them
+
+    def __init__(
+        self, members: Sequence[Any] = (), weights: Sequence[float] = (), sums: LinearSums | None = None
+    ) -> None:
         self.members = members
         self.weights = weights
+        self.sums = sums
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(len(self.members))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from foldwise.app.timing import LEAST_IMPORTANCE, MARGIN, RESCUE_SECONDS, Clock
 from foldwise.app.workers.executors import Executor
 from foldwise.app.workers.jobs import Job, JobFailure, ShuffleColumns
 from foldwise.errors import InputError
+from foldwise.models.linear_sums import LinearSums, sums_of
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def fit_members(
     maps = {i: predictions.calibration(one.batch, one.setting) for i, one in members.items()}
     fitted_members, calibration = [models[i] for i in used], selection.chosen.calibration
     model = predictions.blend(fitted_members, list(weights.values()), list(maps.values()), calibration)
+    if isinstance(model, ValueBlend) and setup.config.rows:
+        model.sums = sums_of_all(setup, fitted_members, list(members.values()))
     return FinalModel(
         selection,
         model,
@@ -109,6 +112,13 @@ def fit_members(
         setup.large_files([one.batch for one in members.values()]),
         fold_model(setup, selection, predictions, again_fitted),
     )
+
+
+def sums_of_all(setup: RunSetup, models: Sequence[Any], members: Sequence[Candidate]) -> LinearSums | None:
+    """The sums with which linear members learn from further rows; None if they were not fitted on all rows."""
+    if any(setup.samples.refit(one.batch.rung) is not None for one in members):
+        return None
+    return sums_of(models, setup.X, setup.task.y, setup.task.weights)
 
 
 def final_jobs(

@@ -29,10 +29,10 @@ MOST_RATES = 10  # classes; with more, rates would outnumber all other columns
 DENSE_WORDS = 200
 
 
-def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> ColumnTransformer:
+def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000, fill: str = "median") -> ColumnTransformer:
     """Impute and scale numbers, and encode categories one-hot and texts by TF-IDF.
 
-    Numbers are imputed by the median, with an indicator column. The result is sparse if there are texts.
+    Imputed numbers get an indicator column. The result is sparse if there are texts.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> 
         Scale to mean 0 and variance 1 (default), or to the range from 0 to 1.
     n_words : int
         Largest number of words per text column.
+    fill : {"median", "mean"}
+        What replaces missing numbers. Means are sums over rows, to which new rows can be added.
 
     Returns
     -------
@@ -59,8 +61,8 @@ def scaled(outline: Outline, scale: str = "standard", n_words: int = 20_000) -> 
     sparse = bool(outline.columns("text"))
     make = MinMaxScaler if scale == "minmax" else StandardScaler
     parts: list[tuple[str, Any, list[str]]] = [
-        ("numbers", make_pipeline(NumberColumns(), imputer(), make()), outline.columns("number")),
-        ("dates", make_pipeline(date_features(outline, SMOOTH_PARTS), imputer(), make()), outline.columns("date")),
+        ("numbers", make_pipeline(NumberColumns(), imputer(fill), make()), outline.columns("number")),
+        ("dates", make_pipeline(date_features(outline, SMOOTH_PARTS), imputer(fill), make()), outline.columns("date")),
         ("categories", make_pipeline(CategoryCodes(most=100), one_hot(sparse)), outline.columns("category")),
         *((f"words{i}", TextTfidf(most=n_words), [name]) for i, name in enumerate(outline.columns("text"))),
     ]
@@ -168,9 +170,9 @@ def date_features(outline: Outline, parts: Sequence[str] = PLAIN_PARTS) -> DateF
     return DateFeatures(parts=parts, formats=dict(outline.date_formats))
 
 
-def imputer() -> SimpleImputer:
-    """Impute the median with an indicator column, and 0 for a column without any value."""
-    return SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+def imputer(fill: str = "median") -> SimpleImputer:
+    """Impute the median or the mean with an indicator column, and 0 for a column without any value."""
+    return SimpleImputer(strategy=fill, add_indicator=True, keep_empty_features=True)
 
 
 def one_hot(sparse: bool) -> OneHotEncoder:

@@ -85,6 +85,8 @@ TAGS = {
     "rules.list": "rules.estimator.RuleList",
     "rules.rule": "rules.estimator.ListedRule",
     "rules.scheme": "rules.conditions.CodingScheme",
+    "sums.gram_root": "summaries.gram_root.GramRoot",
+    "sums.linear": "models.linear_sums.LinearSums",
     "target.transformed": "models.target_transforms.TransformedTarget",
 }
 PATHS = {f"foldwise.{path}": tag for tag, path in TAGS.items()}

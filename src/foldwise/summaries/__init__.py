@@ -2,6 +2,7 @@
 
 from foldwise.summaries.counts import CategoryCounts, Counts
 from foldwise.summaries.gram import Gram, gram_of
+from foldwise.summaries.gram_root import GramRoot, root_of
 from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
 from foldwise.summaries.sums import Sums
@@ -13,6 +14,7 @@ __all__ = [
     "ColumnWords",
     "Counts",
     "Gram",
+    "GramRoot",
     "LogMoments",
     "Moments",
     "Sums",
@@ -20,4 +22,5 @@ __all__ = [
     "Values",
     "WordCounts",
     "gram_of",
+    "root_of",
 ]

@@ -54,7 +54,8 @@ def refit(
         bool,
         typer.Option(
             "--update",
-            help="Add the new rows to what the model has learned, without the old rows. Only for naive Bayes.",
+            help="Add the new rows to what the model has learned, without the old rows. For naive Bayes, "
+            "linear regression and ridge regression only.",
         ),
     ] = False,
     forget: Annotated[

@@ -17,6 +17,7 @@ from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.special_columns import weighted
 from foldwise.bayes import NaiveBayes
 from foldwise.errors import ForgetError, InputError
+from foldwise.models.linear_sums import sums_of, why_not
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def fitted_again(blend: Blend | ValueBlend, rows: LabeledRows) -> Blend | ValueB
     given = {} if rows.weights is None else {"model__sample_weight": rows.weights}
     members = [clone(member).fit(rows.X, rows.y, **given) for member in blend.members]
     if isinstance(blend, ValueBlend):
-        return ValueBlend(members, blend.weights)
+        sums = None if blend.sums is None else sums_of(members, rows.X, rows.y, rows.weights)
+        return ValueBlend(members, blend.weights, sums)
     counts = np.bincount(rows.y, minlength=len(blend.labels))
     return with_counts(blend, members, counts)
 
@@ -74,20 +76,30 @@ def with_counts(blend: Blend, members: Sequence[Any], counts: NDArray[Any]) -> B
     return Blend(members, blend.weights, blend.maps, blend.temper, (more / more.sum()).tolist(), doubt, blend.labels)
 
 
-def check_sums(blend: Blend | ValueBlend) -> Blend:
-    """Raise unless every member is a sum of facts about rows, which can be updated without the old rows."""
-    kinds = [type(member[-1] if hasattr(member, "steps") else member).__name__ for member in blend.members]
-    others = sorted({kind for kind in kinds if kind != NaiveBayes.__name__})
-    if isinstance(blend, ValueBlend) or others:
-        raise InputError(
-            f"only naive Bayes can be updated without the old rows, but this model contains {others}.",
-            "pass the old rows as old=, or fit with models='naive_bayes'.",
-        )
-    return blend
+def check_sums(blend: Blend | ValueBlend) -> None:
+    """Raise unless every member is a function of sums over rows, which can be updated without the old rows."""
+    if isinstance(blend, ValueBlend):
+        reasons = [reason for member in blend.members if (reason := why_not(member))]
+        if not reasons and (blend.sums is None or not blend.sums.fits(blend.members[0])):
+            reasons = ["its file contains no sums, because it was trained on a sample, with rows=False or too long ago"]
+        hint = "pass the old rows as old=, or fit with models='ridge'."
+    else:
+        models = [member[-1] if hasattr(member, "steps") else member for member in blend.members]
+        kinds = {type(getattr(model, "estimator", model)).__name__ for model in models}
+        reasons = [
+            f"it contains {kind}, and only naive Bayes can be updated" for kind in sorted(kinds - {NaiveBayes.__name__})
+        ]
+        hint = "pass the old rows as old=, or fit with models='naive_bayes'."
+    if reasons:
+        raise InputError(f"the model cannot be updated without the old rows: {reasons[0]}.", hint)
 
 
-def updated(blend: Blend, added: LabeledRows | None, removed: LabeledRows | None = None) -> Blend:
+def updated(
+    blend: Blend | ValueBlend, added: LabeledRows | None, removed: LabeledRows | None = None
+) -> Blend | ValueBlend:
     """Add rows to the facts of every member, and remove others. The old blend stays as it is."""
+    if isinstance(blend, ValueBlend):
+        return with_sums(blend, added, removed)
     members, counts = [], np.empty(0)
     for member in blend.members:
         new = copy.copy(member)
@@ -109,9 +121,27 @@ def updated(blend: Blend, added: LabeledRows | None, removed: LabeledRows | None
     return with_counts(blend, members, counts)
 
 
+def with_sums(blend: ValueBlend, added: LabeledRows | None, removed: LabeledRows | None) -> ValueBlend:
+    """Add rows to the sums of linear members, and remove others."""
+    sums, first = blend.sums, blend.members[0]
+    assert sums is not None
+    if added is not None and added.n_rows:
+        sums = sums.plus(first, added.X, added.y, added.weights)
+    if removed is not None and removed.n_rows:
+        try:
+            sums = sums.minus(first, removed.X, removed.y, removed.weights)
+        except ForgetError as error:
+            raise not_forgotten(error, ()) from error
+    return ValueBlend([sums.finished(member) for member in blend.members], blend.weights, sums)
+
+
 def not_forgotten(error: ForgetError, labels: Sequence[Any]) -> InputError:
     """The error of a model that cannot forget some rows, with names of classes instead of their codes."""
-    reason = re.sub(r"\bclass (\d+)", lambda found: f"class {labels[int(found[1])]!r}", error.message)
+    reason = (
+        re.sub(r"\bclass (\d+)", lambda found: f"class {labels[int(found[1])]!r}", error.message)
+        if labels
+        else error.message
+    )
     return InputError(
         f"the rows of forget= cannot be removed from the model: {reason}",
         "pass only rows that it has learned, or fit it again on the remaining rows with old=.",

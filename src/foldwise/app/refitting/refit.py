@@ -59,8 +59,8 @@ def refit(
     old : path or frame, default=None
         Rows to learn from in addition, such as the training table of the run.
     update : bool, default=False
-        Whether to add the new rows to what the old model has learned, without its rows. Only for models that are sums
-        of facts about rows: naive Bayes.
+        Whether to add the new rows to what the old model has learned, without its rows. Only for models that are
+        functions of sums over rows: naive Bayes, linear regression and ridge regression.
     forget : path or frame, default=None
         Rows that the old model has learned and that it must forget, with the target. Implies `update`.
     out : path, default=None
@@ -121,7 +121,6 @@ def refit(
 
     def learn(some: LabeledRows) -> Blend | ValueBlend:
         if update:
-            assert isinstance(blend, Blend)
             return updated(blend, some, gone)
         return fitted_again(blend, some)
 

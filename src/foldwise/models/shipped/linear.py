@@ -26,6 +26,11 @@ def in_unit_range(outline: Outline) -> Any:
     return scaled(outline, "minmax")
 
 
+def with_means(outline: Outline) -> Any:
+    """Prepare columns by sums only, so that `refit` can add rows without the old ones."""
+    return scaled(outline, fill="mean")
+
+
 def make_radial(outline: Outline, seed: int) -> Any:
     if outline.task == "regression":  # epsilon and C are in units of the target
         return SVR(gamma=0.1, max_iter=MOST_STEPS)
@@ -44,7 +49,7 @@ def penalties(outline: Outline) -> dict[str, Any]:
 
 svm = partial(ModelSpec, prepare=in_unit_range, answers="decision", scales=True, selects=True)
 regressor = partial(
-    ModelSpec, prepare=scaled, cost=Cost(cell=1e-7), answers="values", scales=True, tasks=("regression",)
+    ModelSpec, prepare=with_means, cost=Cost(cell=1e-7), answers="values", scales=True, tasks=("regression",)
 )
 SPECS = (
     ModelSpec(
