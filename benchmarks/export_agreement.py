@@ -26,7 +26,7 @@ from tests.tables import catalogue  # noqa: E402
 
 from foldwise import StoredModel, models_for, read_table, to_onnx, to_sql  # noqa: E402
 from foldwise.errors import FoldwiseError  # noqa: E402
-from foldwise.exports.onnx.registry import CLASSIFIERS, REGRESSORS  # noqa: E402
+from foldwise.exports.registry import ONNX, type_name  # noqa: E402
 from foldwise.exports.trees.readers import READERS, read_boosted  # noqa: E402
 from foldwise.exports.trees.splits import sklearn_tree  # noqa: E402
 from foldwise.models import TransformedTarget, outline  # noqa: E402
@@ -261,7 +261,7 @@ def is_known(model: Any) -> bool:
     inner = getattr(model, "regressor", getattr(model, "estimator", None))
     if type(model).__name__ in ("TransformedTarget", "CodedLabels"):
         return is_known(inner)
-    return f"{type(model).__module__}.{type(model).__qualname__}" in {**CLASSIFIERS, **REGRESSORS}
+    return ONNX.knows(type_name(model))
 
 
 def read_cache(cache: Path) -> list[dict[str, Any]]:

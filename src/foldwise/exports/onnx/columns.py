@@ -10,7 +10,7 @@ import numpy as np
 
 from foldwise.errors import InputError
 from foldwise.exports.onnx.graph import Columns, InputColumn, Matrix, OnnxGraph
-from foldwise.exports.onnx.registry import TRANSFORMERS, write
+from foldwise.exports.registry import ONNX
 from foldwise.models.column_transformers import MAX_ABS
 
 Table = Columns | Matrix
@@ -21,7 +21,7 @@ def transform(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
     """Write any transformer, "passthrough" included."""
     if fitted is None or fitted == "passthrough":
         return table
-    found: Table = write(TRANSFORMERS, fitted, table, graph)
+    found: Table = ONNX.transform(fitted, table, graph)
     return found
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from foldwise.errors import InputError
 from foldwise.exports.onnx.columns import Table
 from foldwise.exports.onnx.graph import OnnxGraph, onnx_module
-from foldwise.exports.onnx.outputs import ClassTensors, from_log_odds
-from foldwise.exports.trees.readers import read_boosted
+from foldwise.exports.onnx.outputs import ClassTensors
 from foldwise.exports.trees.splits import SplitTree, sklearn_tree
 
 AT_MOST, MEMBER = 0, 6  # modes of nodes
@@ -174,25 +173,3 @@ def boosted_regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
     found = (one.tree_ for one in model.estimators_[:, 0])
     trees = [sklearn_tree(tree, model.learning_rate * tree.value[:, 0, 0]) for tree in found]
     return summed_values(graph.matrix(table).tensor, [trees], [start], graph)
-
-
-def boosted_scores(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, int]:
-    """Return the sums of boosted trees, and their number."""
-    boosted = read_boosted(model)
-    cells = graph.matrix(table)
-    if boosted.known:  # other categories count as missing
-        columns = [graph.column(cells.tensor, j) for j in range(cells.width)]
-        for j, values in boosted.known.items():
-            columns[j] = graph.lookup(columns[j], values, np.array(values, dtype=np.float64), np.nan)
-        joined = graph.add("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
-    else:
-        joined = cells.tensor
-    return summed_values(joined, boosted.forests, boosted.starts, graph), len(boosted.starts)
-
-
-def classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
-    return from_log_odds(model.classes_, *boosted_scores(model, table, graph), graph)
-
-
-def regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
-    return boosted_scores(model, table, graph)[0]

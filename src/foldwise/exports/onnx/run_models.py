@@ -11,18 +11,18 @@ from foldwise.exports.onnx.calibration import calibrated_output
 from foldwise.exports.onnx.columns import Table, transform
 from foldwise.exports.onnx.graph import OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, interpolated
-from foldwise.exports.onnx.registry import CLASSIFIERS, REGRESSORS, write
+from foldwise.exports.registry import ONNX
 
 
 def classify(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
     """Write any classifier."""
-    found: ClassTensors = write(CLASSIFIERS, model, table, graph)
+    found: ClassTensors = ONNX.classify(model, table, graph)
     return found
 
 
 def regress(model: Any, table: Table, graph: OnnxGraph) -> str:
     """Write any regressor, and return the tensor (rows, 1) of its prediction."""
-    found: str = write(REGRESSORS, model, table, graph)
+    found: str = ONNX.regress(model, table, graph)
     return found
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
+from foldwise.exports.registry import SQL
 from foldwise.exports.sql.dates import named_date_features
 from foldwise.exports.sql.dialects import LARGEST
 from foldwise.exports.sql.program import Feature, Input, RawColumn, SqlProgram
-from foldwise.exports.sql.registry import TRANSFORMERS, write
 from foldwise.models.column_transformers import MAX_ABS
 
 
@@ -21,7 +21,7 @@ def transform(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list
         if fitted == "drop":
             return []
         return list(inputs)
-    found: list[Input] = write(TRANSFORMERS, fitted, inputs, program)
+    found: list[Input] = SQL.transform(fitted, inputs, program)
     return found
 
 

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
+from foldwise.exports.registry import SQL
 from foldwise.exports.sql.calibration import calibrated_output
 from foldwise.exports.sql.columns import transform
 from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Input, SqlProgram
-from foldwise.exports.sql.registry import CLASSIFIERS, REGRESSORS, write
 
 
 def classify(model: Any, inputs: Sequence[Input], program: SqlProgram) -> ClassOutput:
     """Write the SQL of any classifier."""
-    found: ClassOutput = write(CLASSIFIERS, model, inputs, program)
+    found: ClassOutput = SQL.classify(model, inputs, program)
     return found
 
 
 def regress(model: Any, inputs: Sequence[Input], program: SqlProgram) -> str:
     """Write the SQL of any regressor, and return the column of its prediction."""
-    found: str = write(REGRESSORS, model, inputs, program)
+    found: str = SQL.regress(model, inputs, program)
     return found
 
 
