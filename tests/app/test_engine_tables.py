@@ -55,6 +55,13 @@ def test_a_run_on_a_folder_that_is_too_large(tmp_path: Path, monkeypatch: pytest
     assert "The table has 4,000 rows" in words
     assert "sample of 1,200 rows" in words
     assert run.task.n_rows == 1200
+    # naive Bayes learned from all rows that are not kept out, unless it has kernel densities of too many values
+    kept_out = run.task.large.drawn.kept_out
+    for one, member in zip(run.facts["final"]["members"], run.model.members, strict=True):
+        assert one["rows"] == (1200 if one["only_sample"] else 4000 - kept_out.height)
+        assert one["rows"] == member["model"].class_count_.sum()
+        assert f"{one['rows']:,}" in words
+    assert "It was tested on 600 other rows. No model was trained on them." in words
     assert run.facts["headline"]["test"]["n_rows"] == 600
     assert "sample of 1,200 rows" in " ".join(str(run).split())
     # the estimate shown first is that of the rows outside of the sample, with an interval

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from foldwise.data.reading.expansion import in_words
 from foldwise.errors import InputError
 
+if TYPE_CHECKING:
+    from foldwise.engines.drawing import DrawnRows
+
 MEMORY_SHARE = 1 / 20  # of the memory of the machine, which the rows of a run may take
 CELL_BYTES = 16
+ROWS_PER_SECOND = 20_000  # of the budget, that the sample of a larger table has: reading and checking them takes time
 FIRST_BYTES = 1 << 20  # of a CSV file, from which the number of its rows is estimated
 ADDRESSES = ("postgresql:/", "postgres:/")
 
@@ -24,7 +30,7 @@ def memory_bytes() -> int:
 
 def most_rows(n_columns: int) -> int:
     """Return how many rows of a table a run may read."""
-    return max(1000, int(MEMORY_SHARE * memory_bytes()) // (CELL_BYTES * max(1, n_columns)))
+    return max(1000, memory_share() // (CELL_BYTES * max(1, n_columns)))
 
 
 def is_engine_table(table: Any) -> bool:
@@ -96,21 +102,45 @@ def name_of(path: Path, table: str | None) -> str:
     return path.parent.name if any(mark in path.name for mark in "*?[") else path.stem
 
 
+@dataclass(frozen=True)
+class LargeTable:
+    """A table in an engine that is too large for a run, and what was drawn from it."""
+
+    table: Any  # an expression of Ibis
+    target: str
+    seed: int
+    drawn: DrawnRows
+    seconds: float  # that drawing took
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of the table."""
+        return self.drawn.n_rows
+
+    @property
+    def words(self) -> str:
+        """Say in two sentences why models were compared on a sample."""
+        return (
+            f"The table has {self.n_rows:,} rows, which need more than the {in_words(memory_share())} of memory that a "
+            f"run may use. Models were compared on a random sample of {self.drawn.sample.height:,} rows."
+        )
+
+
+def memory_share() -> int:
+    """Return how many bytes the rows of a run may take."""
+    return int(MEMORY_SHARE * memory_bytes())
+
+
 def draw_tables(
-    table: Any, target: str | None, seed: int, task: str | None
-) -> tuple[pl.DataFrame, pl.DataFrame | None, str]:
-    """Draw the rows of a run, rows outside of them, and say in a sentence what was drawn."""
+    table: Any, target: str | None, seed: int, task: str | None, budget: float | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame | None, LargeTable | None]:
+    """Draw the rows of a run, rows outside of them, and say what was drawn if these are not all rows."""
     from foldwise.engines.drawing import draw
 
     if target is None:
         raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
-    most = most_rows(len(table.columns))
-    drawn = draw(table, target, most, seed, task)
-    if drawn.outside is None:
-        return drawn.sample, None, ""
-    words = (
-        f"The table has {drawn.n_rows:,} rows, which need more than the {in_words(int(MEMORY_SHARE * memory_bytes()))} "
-        f"of memory that a run may use. Models were compared and trained on a random sample of {drawn.sample.height:,} "
-        f"rows. The final model was tested on {drawn.outside.height:,} other rows."
-    )
-    return drawn.sample, drawn.outside, words
+    start = time.monotonic()
+    size = None if budget is None else int(ROWS_PER_SECOND * budget)
+    drawn = draw(table, target, most_rows(len(table.columns)), seed, task, size)
+    large = None if drawn.outside is None else LargeTable(table, target, seed, drawn, time.monotonic() - start)
+    return drawn.sample, drawn.outside, large

@@ -11,6 +11,7 @@ import numpy as np
 from foldwise.app.estimates import score_of
 from foldwise.app.headline_facts import estimate_facts, headline
 from foldwise.app.held_out import mistake_facts
+from foldwise.app.large_facts import trained_facts, trained_words
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.plain_values import plain
 from foldwise.app.selection import cautious_temperature
@@ -230,11 +231,12 @@ def predicted_facts(result: FitResult) -> dict[str, Any]:
 
 def final_facts(result: FitResult) -> dict[str, Any]:
     setup, final = result.setup, result.final
-    members = []
+    members, trained = [], dict(zip(final.weights, trained_facts(result), strict=True))
     for i, weight in sorted(final.weights.items(), key=lambda one: -one[1]):
         one = final.selection.candidates[i]
         settings = settings_shown(setup.params(one.batch, one.setting))
-        members.append({"title": setup.specs[one.model].title, "weight": weight, "settings": settings})
+        about = {"title": setup.specs[one.model].title, "weight": weight, "settings": settings}
+        members.append({**about, **trained[i]})
     inverse, quantity = getattr(final.selection.chosen.calibration, "inverse", 1.0), setup.task.is_quantity
     decides = "Predictions are the most probable class."
     if quantity:
@@ -250,6 +252,8 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     if samples:  # a tall table, of which some member learned from a part
         most = max(map(len, samples)) if len(samples) == len(rungs) else setup.task.n_rows
         fitted = f"fitted again on {min(map(len, samples)):,} to {most:,} of {setup.task.n_rows:,} rows"
+    if setup.task.large is not None:
+        fitted = trained_words(result)
     return {
         "words": f"{what[0].upper()}{what[1:]}, {fitted}.",
         "members": members,

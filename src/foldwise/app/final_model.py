@@ -31,6 +31,15 @@ class FinalJobKey:
 
 
 @dataclass(frozen=True)
+class TrainedMember:
+    """On how many rows of a table that is larger than memory a member was trained."""
+
+    title: str
+    n_rows: int
+    reason: str  # why they are not more than those of the sample; empty if they are
+
+
+@dataclass(frozen=True)
 class FinalModel:
     """The model, and what workers found beside it."""
 
@@ -45,6 +54,7 @@ class FinalModel:
     n_bytes: int
     large_files: float
     fold_model: FoldModel | None  # the model of one fold, if there was time to fit it again
+    trained: tuple[TrainedMember, ...] = ()  # in the order of the members, if the table is larger than memory
 
 
 def select_members(setup: RunSetup, state: SearchState, predictions: FoldPredictions, clock: Clock) -> MemberSelection:

@@ -10,6 +10,7 @@ import numpy as np
 
 from foldwise.app.estimates import METHOD, VALUES_METHOD, honest_estimate, score_of
 from foldwise.app.fewer_folds import fold_sentences
+from foldwise.app.large_facts import large_words
 from foldwise.app.leaderboard import LeaderboardRow
 from foldwise.app.selection import HonestPredictions
 from foldwise.app.task import FitTask
@@ -119,8 +120,9 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
         }
     chosen = facts.pop(setup.metric.name)
     against = verdict(result, lines, estimates[setup.metric.name], bases[setup.metric.name])
+    sampled = large_words(result, tested_outside=is_tested_outside(setup.task))
     return {
-        "words": [f"{against.words} {setup.task.sampled}".strip(), *words(result, lines, against, estimates, bases)],
+        "words": [f"{against.words} {sampled}".strip(), *words(result, lines, against, estimates, bases)],
         "verdict": {"final": against.final, "best": against.best, "p": against.p},
         "estimate": chosen["estimate"],
         "baseline": estimate_facts(bases[setup.metric.name], setup.metric),
@@ -204,4 +206,5 @@ def test_facts(result: FitResult) -> dict[str, Any] | None:
         {"title": metric.title, "metric": metric.name, "value": test.score(metric, predicted)}
         for metric in shown_metrics(result)
     ]
-    return {"n_rows": len(test.y), "n_unseen": test.n_unseen, "share": test.share, "scores": scores}
+    about = {"n_rows": len(test.y), "n_unseen": test.n_unseen, "share": test.share, "outside": test.outside}
+    return {**about, "scores": scores}

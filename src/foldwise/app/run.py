@@ -222,7 +222,7 @@ def run_fit(
             "positive": config.positive,
             "test": config.source_of(config.test),
         }
-        others |= {"task": config.task, "seed": config.seed}
+        others |= {"task": config.task, "seed": config.seed, "budget": clock.budget}
         others |= {"held_out": None if config.fold_plan is None else config.fold_plan.held_out}
         task = make_task(
             config.source_of(table), config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled
@@ -253,6 +253,11 @@ def run_fit(
             selection = select_members(setup, search.state, search.predictions, clock)
             tell.enter("fitting the final model")
             final = fit_members(setup, search.state, search.predictions, selection, executor, clock, tell)
+            if task.large is not None:
+                from foldwise.app.enlarging.members import train_on_more_rows
+
+                tell.enter("training on more rows")
+                final = train_on_more_rows(setup, final, clock, interrupted=search.interrupted)
             tell.enter("writing the report")
             sessions = sessions_of(search)
             call = config.python_call(table) if record is None else record.call

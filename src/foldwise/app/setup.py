@@ -11,12 +11,13 @@ import numpy as np
 import polars as pl
 
 from foldwise.app.config import FitConfig
+from foldwise.app.engine_tables import LargeTable
 from foldwise.app.model_plan import COMPANIONS, ModelPlan
 from foldwise.app.search_state import SettingBatch, decode
 from foldwise.app.splitting import make_splits
 from foldwise.app.subsamples import RowSamples, with_fewer_tested
 from foldwise.app.task import FitTask
-from foldwise.app.timing import SHORT, TimePlan, seconds_of
+from foldwise.app.timing import MORE_ROWS_SHARE, SHORT, USUAL_START, TimePlan, seconds_of
 from foldwise.app.workers.executors import COMPILED
 from foldwise.app.workers.jobs import FitAllRows, PredictSplit, WorkerData
 from foldwise.errors import InputError
@@ -80,7 +81,9 @@ class RunSetup:
         share = len(splits[0].train) / task.n_rows
         n_tested = sum(len(one.test) for one in splits)
         sizes = (task.n_rows, n_tested, task.n_outputs, X.width, len(splits), share)
-        time = TimePlan(budget, n_workers, *sizes)
+        time = TimePlan(
+            budget, n_workers, *sizes, more_rows=0.0 if task.large is None else more_rows(task.large, budget)
+        )
         return cls(config, task, metric, X, splits, splitter, specs, plans, pipelines, skipped, time, samples)
 
     @property
@@ -128,6 +131,11 @@ class RunSetup:
         """How large the files of the models are, as a share of those of a forest with all of its trees."""
         large = [(one.settings[0], self.plans[one.model]) for one in batches if self.specs[one.model].large_files]
         return max((setting.get(str(plan.stages), plan.longest) / plan.longest for setting, plan in large), default=0.0)
+
+
+def more_rows(large: LargeTable, budget: float) -> float:
+    """Seconds to train the final model on more rows than the sample has."""
+    return MORE_ROWS_SHARE * max(0.0, budget - large.seconds - USUAL_START)
 
 
 def model_plan(

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.app.engine_tables import draw_tables, is_engine_table
+from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
 from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
 from foldwise.data.frames import as_polars
@@ -80,7 +80,7 @@ class FitTask:
     test: HeldOut | None = None
     n_unlabeled: int = 0  # rows without a target, which were left out
     aside: HeldOut | None = None  # rows that calibrate intervals or sets, from which nothing is learned
-    sampled: str = ""  # a sentence on the sample, if the table was too large
+    large: LargeTable | None = None  # the table that the rows were drawn from, if it is too large for memory
 
     @property
     def n_rows(self) -> int:
@@ -133,14 +133,16 @@ def make_task(
     task: str | None = None,
     held_out: float | None = None,
     seed: int = 0,
+    budget: float | None = None,
 ) -> FitTask:
     """Read and check the input of a run. The target decides between classes and a quantity, unless `task` does.
 
-    With `held_out`, this share of the rows is kept out of training and takes the place of a separate test table.
+    With `held_out`, this share of the rows is kept out of training and takes the place of a separate test table. The
+    sample of a table that is larger than memory has no more rows than a run of `budget` seconds can read.
     """
-    sampled, is_outside = "", False
+    large, is_outside = None, False
     if is_engine_table(table):
-        table, outside, sampled = draw_tables(table, target, seed, task)
+        table, outside, large = draw_tables(table, target, seed, task, budget)
         is_outside = outside is not None and test is None and held_out is None
         test = outside if is_outside else test
     whole = read_any(table, target)
@@ -192,7 +194,7 @@ def make_task(
         found = replace(found, outside=is_outside)
     about = outline(features, "regression" if quantity else "classification")
     given = (group_codes, moments, weighed, matrix, positive_index, named)
-    return FitTask(features, about, classes, y, *given, found, n_unlabeled, sampled=sampled)
+    return FitTask(features, about, classes, y, *given, found, n_unlabeled, large=large)
 
 
 def split_off(table: Table, named: dict[str, str], quantity: bool, share: float, seed: int) -> tuple[Table, Table]:

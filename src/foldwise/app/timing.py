@@ -42,6 +42,8 @@ IMPORTANCE_SHARE, IMPORTANCE_MOST = 0.04, 5.0  # of the budget, and seconds, for
 LEAST_IMPORTANCE = 0.3  # seconds, with fewer rows and repeats where the share is less; a choice
 MARGIN = 1.2  # a fit on all rows may take so many times what the splits predict; a choice
 
+MORE_ROWS_SHARE = 0.3  # of the time after drawing a sample, to train the final model on more rows; a choice
+
 # The search: choices, most of them shares of the time that is left.
 TICK = 0.2  # seconds between looks at the clock: a budget of 5 s is kept to 4%
 OPENING_SHARE = 0.6  # a model that takes longer on all splits waits until the others are done
@@ -135,11 +137,17 @@ class TimePlan:
     n_columns: int
     n_splits: int
     train_share: float  # rows of a training set among all
+    more_rows: float = 0.0  # seconds to train the final model on more rows of a table that is larger than memory
+
+    @property
+    def end(self) -> float:
+        """When everything should be done, in seconds from the start."""
+        return LATEST * self.budget
 
     @property
     def latest(self) -> float:
-        """When everything should be done, in seconds from the start."""
-        return LATEST * self.budget
+        """The same without the training on more rows and what it takes."""
+        return self.end - self.more_rows
 
     @property
     def importance(self) -> float:
@@ -196,4 +204,4 @@ class TimePlan:
 
     def spare(self, elapsed: float, large_files: float, n_bytes: int) -> float:
         """Seconds left for worked examples, once the final model is fitted."""
-        return self.latest - elapsed - 2 * self.facts - LARGE_FILES * large_files - PER_BYTE * n_bytes
+        return self.end - elapsed - 2 * self.facts - LARGE_FILES * large_files - PER_BYTE * n_bytes

@@ -15,7 +15,7 @@ from foldwise.engines.table_facts import CellFacts, TableFacts
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.counts import CategoryCounts, Counts
 from foldwise.summaries.moments import Moments
-from foldwise.summaries.values import Values
+from foldwise.summaries.values import Values, ValueWeights
 
 
 def check_facts(facts: Any) -> TableFacts:
@@ -47,9 +47,9 @@ def check_known(classes: Any, declared: NDArray[Any]) -> NDArray[Any]:
 
 def learned_facts(facts: TableFacts, blocks: tuple[FamilyBlock, ...]) -> NaiveBayesFacts:
     """Return the facts that naive Bayes would learn from the same rows."""
+    assert facts.classes is not None
     total = facts.total
     summaries = tuple(summary_of(facts, total, block) for block in blocks)
-    assert facts.classes is not None
     return NaiveBayesFacts(facts.classes, total.class_rows, total.class_rows, summaries)
 
 
@@ -62,7 +62,9 @@ def summary_of(facts: TableFacts, total: CellFacts, block: FamilyBlock) -> Any:
     if kind is Counts:
         return Counts(tuple(counts_of_column(facts, total, name) for name in names))
     if kind is Values:
-        return total.values.select([index_of_values(facts, name, block.family) for name in names])
+        return Values(
+            tuple(values_of_column(facts, total, name, block.family) for name in names), total.values.n_classes
+        )
     raise InputError(
         f"the distribution family {block.family!r} cannot be fitted to the facts of an engine (columns "
         f"{listing(names)}).",
@@ -79,23 +81,26 @@ def index_of(numeric: tuple[str, ...], name: str, family: str) -> int:
     return numeric.index(name)
 
 
-def index_of_values(facts: TableFacts, name: str, family: str) -> int:
-    """Return the index of a column among those with known distinct values."""
+def values_of_column(facts: TableFacts, total: CellFacts, name: str, family: str) -> ValueWeights:
+    """Return the distinct values of a numeric column; for bins, the rows between cut points will do."""
     index_of(facts.numeric, name, family)
+    if family == "binned" and name in facts.cuts:
+        return total.bins.columns[list(facts.cuts).index(name)]
     if name not in facts.valued:
+        why, what = "They were not counted", f"pass values=[{name!r}] to facts_of, or use the family 'gaussian'."
+        if name in facts.cuts:
+            why, what = "There are more than max_values", "raise max_values, or use the family 'binned' or 'gaussian'."
         raise InputError(
-            f"the distribution family {family!r} needs the distinct values of column {name!r}. They were not "
-            "counted, or there are more than max_values.",
-            f"pass values=[{name!r}] to facts_of, raise max_values, or use the family 'gaussian'.",
+            f"the distribution family {family!r} needs the distinct values of column {name!r}. {why}.", what
         )
-    return facts.valued.index(name)
+    return total.values.columns[facts.valued.index(name)]
 
 
 def counts_of_column(facts: TableFacts, total: CellFacts, name: str) -> CategoryCounts:
     """Return the counts of a categorical column, or of the distinct values of a numeric one."""
     if name in facts.categorical:
         return total.counts.columns[facts.categorical.index(name)]
-    values = total.values.columns[index_of_values(facts, name, "categorical")]
+    values = values_of_column(facts, total, name, "categorical")
     levels = tuple(int(x) if x.is_integer() else x for x in sorted(set(values.x.tolist())))
     index = {level: i for i, level in enumerate(levels)}
     bins = [index[x] for x in values.x.tolist()]

@@ -12,7 +12,6 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import numpy as np
 import polars as pl
 import polars.selectors as cs
 
@@ -22,7 +21,8 @@ from foldwise.engines.key_folds import LARGEST, as_digits
 from foldwise.errors import InputError
 
 SPARE = 1.15  # how many more rows are drawn than needed, from which the strata are filled
-DIGITS = "(digits)"
+MOST_OUTSIDE = 100_000  # rows outside of the sample: more would hardly narrow the interval of an estimate
+DIGITS, MOST = "(digits)", "(most rows of the class)"  # names of columns while rows are drawn
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,26 @@ class DrawnRows:
         Other rows, none of which is in the sample; None if the sample is the whole table.
     n_rows : int
         Number of rows of the table.
+    kept_out : DataFrame or None
+        The rows of `outside`, their copies in the table, and a few more, none of which a model may learn from.
+    near, far : str
+        A row is kept out if its digits are at least `near` and below `far`.
     """
 
     sample: pl.DataFrame
     outside: pl.DataFrame | None
     n_rows: int
+    kept_out: pl.DataFrame | None = None
+    near: str = ""
+    far: str = ""
 
 
-def draw(table: Any, target: str, most: int, seed: int = 0, task: str | None = None) -> DrawnRows:
-    """Draw at most about `most` rows, and half as many outside of them, with the class frequencies of the table.
+def draw(
+    table: Any, target: str, most: int, seed: int = 0, task: str | None = None, size: int | None = None
+) -> DrawnRows:
+    """Draw at most about `most` rows, and some outside of them, with the class frequencies of the table.
+
+    Outside of the sample, half as many rows are drawn, but at most 100,000.
 
     Parameters
     ----------
@@ -59,6 +70,8 @@ def draw(table: Any, target: str, most: int, seed: int = 0, task: str | None = N
         Another seed draws other rows.
     task : {"classification", "regression"}, optional
         By default inferred from the target.
+    size : int, optional
+        Rows of the sample of a larger table, if these should be fewer than `most`.
 
     Returns
     -------
@@ -81,20 +94,54 @@ def draw(table: Any, target: str, most: int, seed: int = 0, task: str | None = N
         if n_rows <= most:
             return DrawnRows(plain_types(asker.ask(table)), None, n_rows)
         strata = None if decide_task(asker, target, task) == "regression" else target
-        share = most / n_rows
+        size = most if size is None else min(size, most)
+        share, other = size / n_rows, min(size / 2, MOST_OUTSIDE) / n_rows
         near = min(0.6, SPARE * share + 100 / n_rows)  # of the digits; rows outside have the next ones
-        far = min(1.0, near + SPARE * share / 2 + 100 / n_rows)
+        ends = near, min(1.0, near + SPARE * other + 100 / n_rows)
+        first, last = (as_digits(min(int(end * LARGEST), LARGEST - 1)) for end in ends)
         digits = row_digits(asker, seed)
-        rows = asker.ask(
-            table.mutate(**{DIGITS: digits}).filter(digits < as_digits(min(int(far * LARGEST), LARGEST - 1)))
-        )
-    inner = pl.col(DIGITS) < as_digits(int(near * LARGEST))
-    counts = None if strata is None else class_counts(asker, strata)
+        rows = asker.ask(table.mutate(**{DIGITS: digits}).filter(digits < last))
+        counts = None if strata is None else class_counts(asker, strata)
+    kept_out = rows.filter(pl.col(DIGITS) >= first)
     return DrawnRows(
-        filled(rows.filter(inner), strata, counts, share),
-        filled(rows.filter(~inner), strata, counts, share / 2),
+        filled(rows.filter(pl.col(DIGITS) < first), strata, counts, share),
+        filled(kept_out, strata, counts, other),
         n_rows,
+        plain_types(kept_out.drop(DIGITS)),
+        first,
+        last,
     )
+
+
+def rows_to_learn_from(table: Any, drawn: DrawnRows, seed: int, most: int) -> Any:
+    """Select about `most` rows that are not kept out, the sample among them, if it is not larger.
+
+    Parameters
+    ----------
+    table : ibis.Table
+        The table that was drawn from.
+    drawn : DrawnRows
+        What was drawn.
+    seed : int
+        The seed it was drawn with.
+    most : int
+        About how many rows are wanted.
+
+    Returns
+    -------
+    ibis.Table
+        The rows. Which ones depends only on the seed and their cells.
+    """
+    digits = row_digits(Asker(table), seed)
+    near, far = int(drawn.near, 16), int(drawn.far, 16)
+    n_left = drawn.n_rows - (0 if drawn.kept_out is None else drawn.kept_out.height)
+    if most >= n_left:
+        return table.filter((digits < drawn.near) | (digits >= drawn.far))
+    wanted = int(most / n_left * (LARGEST - (far - near)))
+    if wanted <= near:
+        return table.filter(digits < as_digits(wanted))
+    end = as_digits(min(far + wanted - near, LARGEST - 1))
+    return table.filter((digits < drawn.near) | ((digits >= drawn.far) & (digits < end)))
 
 
 def class_counts(asker: Asker, target: str) -> dict[Any, int]:
@@ -109,14 +156,13 @@ def filled(rows: pl.DataFrame, target: str | None, counts: dict[Any, int] | None
     rows = rows.sort(DIGITS)
     if target is None or counts is None:
         return plain_types(rows.drop(DIGITS))
-    most = {label: max(1, round(n * share)) for label, n in counts.items()}
-    labels = rows[target].to_list()
-    seen: dict[Any, int] = {}
-    kept = np.zeros(len(labels), dtype=bool)
-    for i, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
-        kept[i] = seen[label] <= most.get(label, 0)
-    return plain_types(rows.filter(pl.Series(kept)).drop(DIGITS))
+    most = pl.DataFrame(
+        {target: list(counts), MOST: [max(1, round(n * share)) for n in counts.values()]},
+        schema_overrides={target: rows.schema[target]},
+    )
+    wide = rows.join(most, on=target, how="left", nulls_equal=True, maintain_order="left")
+    kept = wide.filter(pl.int_range(pl.len()).over(target) < pl.col(MOST))
+    return plain_types(kept.drop(DIGITS, MOST))
 
 
 def row_digits(asker: Asker, seed: int) -> Any:

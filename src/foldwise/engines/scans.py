@@ -27,6 +27,7 @@ from foldwise.engines.checks import (
 )
 from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_folds import KeyFolds, check_key
+from foldwise.engines.quantile_bins import rows_between
 from foldwise.engines.statements import Statements, pivot_of
 from foldwise.engines.table_facts import Cell, CellFacts, TableFacts
 from foldwise.errors import InputError
@@ -56,6 +57,7 @@ def facts_of(
     task: str | None = None,
     max_values: int = MOST_VALUES,
     max_levels: int = MOST_LEVELS,
+    cuts: Mapping[str, Sequence[float]] | None = None,
 ) -> TableFacts:
     """Ask an engine for facts about the rows of a table, by class and fold. Only aggregates leave the engine.
 
@@ -76,9 +78,13 @@ def facts_of(
     task : {"classification", "regression"}, optional
         Default: numbers with decimals, or more than 20 different ones, are a quantity.
     max_values : int, default 10,000
-        Columns with more distinct values are left out of `values`.
+        Columns of `values` with more distinct values are cut into bins at the quantiles of the engine. The family
+        "binned" can be fitted to them, the others cannot.
     max_levels : int, default 10,000
         Most categories of a column; more raise an error.
+    cuts : mapping, optional
+        Cut points of numeric columns, from the least to the largest value, instead of the quantiles: the `cuts` of
+        facts about other rows, if the facts are to be combined.
 
     Returns
     -------
@@ -106,7 +112,8 @@ def facts_of(
         scan = Scan.of(asker, target, columns, folds, values, task)
         moments, pivots = scan.moments()
         counts = scan.counts(max_levels)
-        valued, found = scan.values(max_values)
+        valued, found = scan.values([name for name in values if name not in (cuts or {})], max_values)
+        edges, bins = rows_between(scan, [name for name in values if name not in valued], cuts or {})
         grams = scan.grams(moments, pivots) if gram else None
     cells = {
         cell: CellFacts(
@@ -115,6 +122,7 @@ def facts_of(
             counts[cell],
             found[cell],
             None if grams is None else grams[cell],
+            bins[cell],
         )
         for cell in scan.rows
     }
@@ -128,6 +136,7 @@ def facts_of(
         cells,
         folds,
         tuple(asker.statements),
+        edges,
     )
 
 
@@ -140,7 +149,6 @@ class Scan:
     schema: Schema
     numeric: tuple[str, ...]
     categorical: tuple[str, ...]
-    wanted_values: tuple[str, ...]
     classes: NDArray[Any] | None
     totals: Floats = field(default_factory=lambda: np.empty(0))  # (K,): rows of each class
     rows: dict[Cell, Floats] = field(default_factory=dict)  # (K,), by fold; from the first answer that has folds
@@ -178,7 +186,7 @@ class Scan:
         if folds is not None:
             check_unique(asker, folds.key, n_rows)
         classes = None if is_quantity else sorted_classes(answer, target)
-        blank = cls(asker, replace(statements, folds=None), schema, numeric, categorical, tuple(values), classes)
+        blank = cls(asker, replace(statements, folds=None), schema, numeric, categorical, classes)
         totals = blank.by_cell(answer, ["n"])[()][:, 0]
         return replace(blank, statements=statements, totals=totals)
 
@@ -266,23 +274,24 @@ class Scan:
                 columns[cell].append(part)
         return {cell: Counts(tuple(found)) for cell, found in columns.items()}
 
-    def values(self, most: int) -> tuple[tuple[str, ...], dict[Cell, Values]]:
+    def values(self, names: Sequence[str], most: int) -> tuple[tuple[str, ...], dict[Cell, Values]]:
         """Ask for the distinct values of the numeric columns that do not have too many."""
-        names = list(self.wanted_values)
         if names:
             [line] = self.asker.ask(self.statements.distinct(names)).iter_rows()
             names = [name for name, n in zip(names, line, strict=True) if n <= 1.2 * most]  # the number is rough
         answers = self._levels([(name, "number") for name in names], 2 * most)
         kept = [(name, answer) for name, answer in zip(names, answers, strict=True) if distinct(answer) <= most]
+        return tuple(name for name, _ in kept), self.value_weights([answer for _, answer in kept])
+
+    def value_weights(self, answers: Sequence[pl.DataFrame]) -> dict[Cell, Values]:
+        """Arrange the counts of the values of columns by fold."""
         columns: dict[Cell, list[ValueWeights]] = {cell: [] for cell in self.rows}
-        for _, answer in kept:
+        for answer in answers:
             for cell in self.rows:
                 part = answer.filter(self._in_cell(cell))
-                codes = self._codes(part)
                 rows = part["n"].cast(pl.Float64).to_numpy()
-                columns[cell].append(ValueWeights.of(codes, part["level"].to_numpy(), rows, rows))
-        n = len(self.labels)
-        return tuple(name for name, _ in kept), {cell: Values(tuple(found), n) for cell, found in columns.items()}
+                columns[cell].append(ValueWeights.of(self._codes(part), part["level"].to_numpy(), rows, rows))
+        return {cell: Values(tuple(found), len(self.labels)) for cell, found in columns.items()}
 
     def _codes(self, answer: pl.DataFrame) -> NDArray[np.int64]:
         index = {label: i for i, label in enumerate(self.labels)}

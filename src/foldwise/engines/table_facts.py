@@ -34,6 +34,7 @@ class CellFacts:
     counts: Counts  # of the categorical columns
     values: Values  # of the numeric columns whose distinct values were asked for
     grams: tuple[Gram, ...] | None  # (K,), of the numeric columns, then a quantity
+    bins: Values = field(default_factory=lambda: Values(()))  # of those with too many: rows between cut points
 
     def __add__(self, other: CellFacts) -> CellFacts:
         grams = None
@@ -45,6 +46,7 @@ class CellFacts:
             self.counts + other.counts,
             self.values + other.values,
             grams,
+            self.bins + other.bins,
         )
 
     def expand(self, indices: NDArray[np.int64], n_classes: int) -> CellFacts:
@@ -61,6 +63,7 @@ class CellFacts:
             self.counts.expand(indices, n_classes),
             self.values.expand(indices, n_classes),
             grams,
+            self.bins.expand(indices, n_classes),
         )
 
 
@@ -90,6 +93,8 @@ class TableFacts:
         How rows were assigned to folds.
     statements : tuple of str
         The SQL that was asked.
+    cuts : mapping
+        The cut points of each numeric column with too many distinct values, from its least to its largest value.
 
     Examples
     --------
@@ -110,6 +115,7 @@ class TableFacts:
     cells: Mapping[Cell, CellFacts]
     folds: KeyFolds | None = None
     statements: tuple[str, ...] = field(default=(), repr=False)
+    cuts: Mapping[str, Floats] = field(default_factory=dict, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -177,8 +183,10 @@ class TableFacts:
 
     def __add__(self, other: TableFacts) -> TableFacts:
         """Merge the facts of two parts of a table."""
-        same = (self.schema.names, self.target, self.numeric, self.categorical, self.valued, self.folds)
-        theirs = (other.schema.names, other.target, other.numeric, other.categorical, other.valued, other.folds)
+        same, theirs = (
+            (one.schema.names, one.target, one.numeric, one.categorical, one.valued, tuple(one.cuts), one.folds)
+            for one in (self, other)
+        )
         if same != theirs or (self.classes is None) != (other.classes is None):
             raise InputError(
                 f"only facts about the same columns, target and folds can be merged; got {listing(self.schema.names)} "

@@ -189,4 +189,5 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
     )
     unseen = f", {test['n_unseen']:,} of unseen classes" if test.get("n_unseen") else ""
     what = f"held-out {test['share']:.0%} of the rows" if test.get("share") else "separate test table"
+    what = "rows that are not in the sample" if test.get("outside") else what
     return ["", f"  {what} ({test['n_rows']:,} rows{unseen})", *scores]

@@ -1,6 +1,7 @@
 """`Values`: the distinct values of numeric columns with their weights, by class; `+` and `-` are exact.
 
 No information is lost, so any density or cut point can be computed from it. Its size is the number of distinct values.
+A column of a database may have too many. Then it has edges, and rows between two edges are counted at the upper one.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class ValueWeights:
     x: Floats  # (m,)
     weight: Floats  # (m,)
     rows: Floats  # (m,), with a weight above 0
+    edges: Floats | None = None  # from the least to the largest value, if only the rows between them are known
 
     @classmethod
     def of(cls, y: Any, x: Any, weight: Any, rows: Any = None) -> ValueWeights:
@@ -54,10 +56,25 @@ class ValueWeights:
         return cls(y[first], x[first], np.add.reduceat(weight[order], first), np.add.reduceat(rows[order], first))
 
     def __add__(self, other: ValueWeights) -> ValueWeights:
+        if self.edges is None and other.edges is not None:
+            return other + self
+        other = other.between(self.edges)
         room = len(self.x) + len(other.x)
         y, x, weight, rows = np.empty(room, np.int64), np.empty(room), np.empty(room), np.empty(room)
         n = merge_sorted(*self.arrays, *other.arrays, y, x, weight, rows)
-        return ValueWeights(y[:n], x[:n], weight[:n], rows[:n])
+        return ValueWeights(y[:n], x[:n], weight[:n], rows[:n], self.edges)
+
+    def between(self, edges: Floats | None) -> ValueWeights:
+        """Count the rows between edges, and those beyond the last one with the last; None changes nothing."""
+        if edges is None or (self.edges is not None and np.array_equal(self.edges, edges)):
+            return self
+        if self.edges is not None:
+            raise InputError(
+                "facts about rows between different cut points cannot be combined.",
+                "pass the same cuts= to facts_of for both.",
+            )
+        upper = edges[1 + np.searchsorted(edges[1:-1], self.x)]
+        return replace(ValueWeights.of(self.y, upper, self.weight, self.rows), edges=edges)
 
     @property
     def arrays(self) -> tuple[Ints, Floats, Floats, Floats]:
@@ -65,7 +82,8 @@ class ValueWeights:
         return read_only(self.y), read_only(self.x), read_only(self.weight), read_only(self.rows)
 
     def __sub__(self, other: ValueWeights) -> ValueWeights:
-        gone = ValueWeights(other.y, other.x, -other.weight, -other.rows)
+        other = other.between(self.edges)
+        gone = ValueWeights(other.y, other.x, -other.weight, -other.rows, other.edges)
         left = self + gone
         if (left.rows < 0).any():
             i = int(np.argmax(left.rows < 0))
@@ -80,11 +98,11 @@ class ValueWeights:
         except ForgetError as error:
             i = error.index[0] if error.index and error.index[0] is not None else 0
             raise ForgetError(error.message, error.hint, index=(int(left.y[i]), 0)) from error
-        return ValueWeights(left.y[kept], left.x[kept], weight[kept], left.rows[kept])
+        return ValueWeights(left.y[kept], left.x[kept], weight[kept], left.rows[kept], self.edges)
 
     def expand(self, indices: NDArray[np.int64], n_classes: int) -> ValueWeights:
         """Return the same summary for `n_classes` classes; class i moves to `indices[i]`."""
-        return ValueWeights.of(indices[self.y], self.x, self.weight, self.rows)
+        return replace(ValueWeights.of(indices[self.y], self.x, self.weight, self.rows), edges=self.edges)
 
     def of_class(self, c: int) -> tuple[Floats, Floats]:
         """Return the sorted values of one class and their weights."""
@@ -105,7 +123,8 @@ class ValueWeights:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the summary as plain JSON values."""
-        return {name: getattr(self, name).tolist() for name in FIELDS}
+        edges = {} if self.edges is None else {"edges": self.edges.tolist()}
+        return {name: getattr(self, name).tolist() for name in FIELDS} | edges
 
     @classmethod
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> ValueWeights:
@@ -119,7 +138,15 @@ class ValueWeights:
                 "the stored values must be distinct and sorted by class and value.",
                 "the file is damaged or was edited; write it again with to_json.",
             )
-        return column
+        if "edges" not in facts:
+            return column
+        edges = stored_array(facts, "edges", (len(facts["edges"]),))
+        if len(edges) < 2 or (np.diff(edges) <= 0).any() or not np.isin(x, edges[1:]).all():
+            raise InputError(
+                "the stored edges must be sorted, and every stored value must be one of them.",
+                "the file is damaged or was edited; write it again with to_json.",
+            )
+        return replace(column, edges=edges)
 
 
 @njit(nogil=True, cache=True)

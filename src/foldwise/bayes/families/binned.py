@@ -49,8 +49,16 @@ def cuts_of(name: str, values: ValueWeights, n_classes: int, setting: Setting) -
     """Compute the cut points of a column."""
     how, n_bins = option(setting.cuts, name, "width"), int(option(setting.bins, name, 10))
     if how == "entropy":
-        return by_entropy(values, n_classes)
-    return (equal_width if how == "width" else equal_frequency)(values, n_bins)
+        found = by_entropy(values, n_classes)
+    else:
+        found = (equal_width if how == "width" else equal_frequency)(values, n_bins)
+    return found if values.edges is None else at_edges(found, values.edges[1:-1])
+
+
+def at_edges(cuts: Floats, edges: Floats) -> Floats:
+    """Move cut points down to the next edge: how many rows lie between edges is not known."""
+    below = np.searchsorted(edges, cuts, side="right") - 1
+    return np.unique(edges[below[below >= 0]])
 
 
 def finish_bins(name: str, values: ValueWeights, cuts: Floats, totals: ClassTotals, setting: Setting) -> LevelTable:
@@ -132,7 +140,8 @@ def equal_width(values: ValueWeights, n_bins: int) -> Floats:
     """Cut the range of a column into intervals of equal width."""
     if not len(values.x):
         return np.empty(0)
-    low, high = float(values.x.min()), float(values.x.max())
+    ends = values.x if values.edges is None else values.edges
+    low, high = float(ends.min()), float(ends.max())
     if low == high:
         return np.empty(0)
     steps = np.arange(1, n_bins) / n_bins
@@ -147,6 +156,8 @@ def equal_frequency(values: ValueWeights, n_bins: int) -> Floats:
     below = np.cumsum(weight)
     # exact for whole weights; the margin keeps rounding errors from moving a cut
     wanted = np.arange(1, n_bins) * below[-1] * (1 - 1e-12)
+    if values.edges is not None:  # the nearest edge
+        wanted -= n_bins * below[-1] / (2 * len(values.edges))
     indices = np.unique(np.searchsorted(below * n_bins, wanted))
     return midway(x, indices[indices < len(x) - 1])
 

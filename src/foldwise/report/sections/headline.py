@@ -113,7 +113,8 @@ def separate_test(facts: ReportFacts) -> Html | None:
         return None
     unseen = test.number("n_unseen")
     beside = f", {unseen:,.0f} of classes not in the training table" if unseen else ""
-    caption = f"On the separate test table ({counted(test.number('n_rows'), 'row', 'rows')}{beside})"
+    where = "rows that are not in the sample" if test.flag("outside") else "the separate test table"
+    caption = f"On {where} ({counted(test.number('n_rows'), 'row', 'rows')}{beside})"
     return el("div", el("h3", caption), table(["metric", "score"], rows, class_="small"))
 
 

@@ -115,14 +115,18 @@ def phases(made: ReportFacts) -> Html | None:
 
 def final(model: ReportFacts) -> Html | None:
     """What the model file holds."""
-    rows = [
-        [member.text("title"), percent(member.number("weight")), settings_text(member.part("settings"))]
-        for member in model.records("members")
-    ]
+    found = model.records("members")
+    rows = [[one.text("title"), percent(one.number("weight")), settings_text(one.part("settings"))] for one in found]
+    heads = ["member", "weight", "settings"]
+    if any(one.number("rows") is not None for one in found):  # of a table that is larger than memory
+        rows = [
+            [*row, short(one.number("rows")), one.text("only_sample")] for row, one in zip(rows, found, strict=True)
+        ]
+        heads += ["training rows", "why not more"]
     words = [paragraph(model.text("words")), paragraph(model.text("calibration"))]
     if not rows and not any(words):
         return None
-    members = table(["member", "weight", "settings"], rows, left=(0, 2)) if rows else None
+    members = table(heads, rows, left=(0, 2, 4)) if rows else None
     return details("The final model", *words, members)
 
 

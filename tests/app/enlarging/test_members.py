@@ -1,0 +1,226 @@
+"""Members of the final model learn from all rows of a table that is larger than memory, but not from the test rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import log_loss
+
+import foldwise
+from foldwise.app.enlarging import boosters
+from foldwise.app.enlarging import training_rows as training
+from foldwise.app.enlarging.bayes import bayes_from_facts
+from foldwise.app.enlarging.boosters import booster_on_more_rows
+from foldwise.app.enlarging.linear import linear_from_sums
+from foldwise.app.enlarging.spooling import SpooledRows
+from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
+from foldwise.engines import table_of
+from foldwise.errors import InputError
+from tests.app.enlarging.large_tables import (
+    N_ROWS,
+    N_SAMPLE,
+    fitted_member,
+    keys,
+    large_table,
+    small_memory,
+    training_rows,
+)
+from tests.engines.conftest import loader
+from tests.slow import slow
+
+
+@pytest.fixture(params=["label", "amount"])
+def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TrainingRows:
+    """The training rows of a folder of Parquet files, for classes and for a quantity."""
+    frame = large_table().drop({"label": "amount", "amount": "label"}[request.param])
+    for i in range(2):
+        frame[i * N_ROWS // 2 : (i + 1) * N_ROWS // 2].write_parquet(tmp_path / f"{i}.parquet")
+    small_memory(monkeypatch, frame.width)
+    return training_rows(table_of(tmp_path), request.param)
+
+
+def learned_from(rows: TrainingRows) -> pl.DataFrame:
+    """All rows that are not kept out, read from the files."""
+    frame: pl.DataFrame = pl.from_arrow(rows.large.table.to_pyarrow())
+    return frame.filter(~pl.col("skewed").is_in(list(keys(rows.kept_out))))
+
+
+def test_no_row_of_the_estimate_is_learned_from(rows: TrainingRows) -> None:
+    test = rows.task.test
+    assert test is not None
+    streamed = pl.concat(list(rows.batches(rows.n_rows)))
+    assert keys(test.X) <= keys(rows.kept_out)
+    assert not keys(streamed) & keys(rows.kept_out)
+    assert streamed.height == rows.n_rows == N_ROWS - rows.kept_out.height
+    some = pl.concat(list(rows.batches(3 * N_SAMPLE)))
+    assert keys(some) < keys(streamed)
+    assert some.height == pytest.approx(3 * N_SAMPLE, rel=0.05)
+    assert keys(rows.task.table.X) <= keys(some)
+
+
+def test_a_model_that_memorizes_rows_shows_whether_the_estimate_is_honest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"n{i}" for i in rng.integers(0, 4_000, N_ROWS)]
+    frame = pl.DataFrame({"name": names, "x": rng.normal(size=N_ROWS), "label": rng.choice(["no", "yes"], N_ROWS)})
+    frame.write_parquet(tmp_path / "noise.parquet")
+    small_memory(monkeypatch, frame.width)
+    rows = training_rows(table_of(tmp_path / "noise.parquet"), "label")
+    test = rows.task.test
+    assert test is not None
+    member = fitted_member(rows, "naive_bayes", model__families={"x": "gaussian"}, model__alpha=0.1)
+    assert member["model"].families_["name"] == "categorical"
+
+    def loss(of: TrainingRows) -> float:
+        model, _ = bayes_from_facts(member, of)
+        return float(log_loss(test.y, model.predict_proba(test.X)))
+
+    assert loss(rows) > np.log(2)  # labels are random
+    cheating = replace(rows, task=replace(rows.task, test=replace(test, outside=False)), asked={})
+    assert cheating.kept_out.is_empty()
+    assert loss(cheating) < 0.9 * np.log(2)  # each test row was learned
+
+
+@pytest.mark.parametrize("families", ["gaussian", "binned"])
+@pytest.mark.parametrize("rows", ["label"], indirect=True)
+def test_naive_bayes_equals_a_fit_to_the_rows(rows: TrainingRows, families: str) -> None:
+    chosen = dict.fromkeys(["wide", "skewed"], families)
+    member = fitted_member(rows, "naive_bayes", model__families=chosen, model__cuts="frequency")
+    model, n_rows = bayes_from_facts(member, rows)
+    frame = learned_from(rows)
+    local = clone(member).fit(frame.drop("label"), (frame["label"] == "yes").to_numpy().astype(int))
+    assert n_rows == rows.n_rows
+    assert model["model"].class_count_.tolist() == local["model"].class_count_.tolist()
+    X = rows.task.test.X
+    difference = np.abs(model.predict_proba(X) - local.predict_proba(X))
+    # the cut points of DuckDB are approximate
+    assert difference.max() < 1e-9 if families == "gaussian" else difference.mean() < 0.005
+    before = np.abs(member.predict_proba(X) - local.predict_proba(X))
+    assert difference.mean() < before.mean() / 2
+
+
+@pytest.mark.parametrize("rows", ["label"], indirect=True)
+def test_kernel_densities_of_too_many_values_are_refused_by_name(rows: TrainingRows) -> None:
+    member = fitted_member(rows, "naive_bayes", model__families={"wide": "kde", "skewed": "gaussian"})
+    with pytest.raises(InputError, match="'kde' needs the distinct values of column 'wide'"):
+        bayes_from_facts(member, rows)
+
+
+@pytest.mark.parametrize("rows", ["amount"], indirect=True)
+@pytest.mark.parametrize("model", ["ridge", "linear_regression"])
+def test_linear_models_equal_a_fit_to_the_prepared_rows(rows: TrainingRows, model: str) -> None:
+    params = {"model__regressor__alpha": 50.0} if model == "ridge" else {}
+    member = fitted_member(rows, model, **params)
+    found, n_rows = linear_from_sums(member, rows)
+    frame = learned_from(rows)
+    local = clone(member["model"]).fit(member["prepare"].transform(frame), frame["amount"].to_numpy())
+    X = rows.task.test.X
+    wanted = local.predict(member["prepare"].transform(X))
+    assert n_rows == rows.n_rows
+    np.testing.assert_allclose(found.predict(X), wanted, rtol=1e-10)  # of about 1,000,000: 1e-5 of the spread
+    assert np.abs(member.predict(X) - wanted).max() > 1e-2
+
+
+@pytest.mark.parametrize(("model", "tolerance"), [("lightgbm", 1e-6), ("xgboost", 0.01)])
+def test_boosters_read_rows_part_by_part(
+    rows: TrainingRows, model: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (boosters, training):
+        monkeypatch.setattr(module, "BATCH", 1_500)
+    monkeypatch.setattr(boosters, "memory_share", lambda: 10**9)
+    member = fitted_member(rows, model)
+    found, n_rows = booster_on_more_rows(member, rows, N_SAMPLE, 0.1, 1.0, 1)
+    assert n_rows == rows.n_rows
+    frame = pl.concat(list(rows.batches(rows.n_rows)))
+    local = clone(member["model"]).fit(member[:-1].transform(frame), rows.y_of(frame))
+    X = rows.task.test.X
+    before, after, wanted = (predicted(one, X) for one in (member, found, [member[:-1], local]))
+    unit = max(1.0, float(np.std(wanted)))
+    assert np.abs(after - wanted).mean() < tolerance * unit
+    assert np.abs(before - wanted).mean() > 0.02 * unit
+
+
+def predicted(model: Any, X: Any) -> Any:
+    """Probabilities or values."""
+    if isinstance(model, list):
+        before, model = model
+        X = before.transform(X)
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+@pytest.mark.parametrize("rows", ["label"], indirect=True)
+def test_memory_and_time_limit_the_rows_of_boosters(rows: TrainingRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = fitted_member(rows, "lightgbm")
+    given = (member, rows, N_SAMPLE)
+    monkeypatch.setattr(boosters, "memory_share", lambda: 100_000)
+    with pytest.raises(CannotLearnError, match="not enough memory"):
+        booster_on_more_rows(*given, 0.1, 1.0, 1)
+    monkeypatch.setattr(boosters, "memory_share", lambda: 400_000)
+    assert booster_on_more_rows(*given, 0.1, 1.0, 1)[1] == pytest.approx(400_000 / 80, rel=0.05)
+    with pytest.raises(CannotLearnError, match="not enough time"):
+        booster_on_more_rows(*given, 1000.0, 1.0, 1)
+
+
+@pytest.mark.parametrize("rows", ["label"], indirect=True)
+@pytest.mark.parametrize("model", ["lightgbm", "xgboost"])
+def test_training_stops_at_the_deadline(rows: TrainingRows, model: str) -> None:
+    member = fitted_member(rows, model)
+    prepared = np.asarray(boosters.preparing(member)(rows.task.table.X), dtype=np.float64)
+    train = {"lightgbm": boosters.train_lightgbm, "xgboost": boosters.train_xgboost}[model]
+    estimator = boosters.booster_of(member["model"])
+    n_trees = []
+    with pytest.raises(CannotLearnError, match="not enough time"):
+        train(estimator, SpooledRows(prepared, rows.task.y), 1, lambda: n_trees.append(1) or len(n_trees) == 3)
+    assert len(n_trees) == 3
+
+
+@pytest.mark.parametrize("engine", ["postgres", *slow("sqlite")])
+def test_other_engines(
+    engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    frame = large_table(4_000).drop("amount").with_columns(pl.col("skewed").round(2) + pl.arange(4_000) * 1e-6)
+    small_memory(monkeypatch, frame.width, 1_000)
+    monkeypatch.setattr(boosters, "memory_share", lambda: 10**9)
+    with loader(engine, request, tmp_path) as load:
+        rows = training_rows(load(frame), "label")
+        kept_out = keys(rows.kept_out)
+        member = fitted_member(rows, "naive_bayes", model__families={"wide": "gaussian", "skewed": "binned"})
+        model, n_rows = bayes_from_facts(member, rows)
+        assert n_rows == rows.n_rows == 4_000 - len(kept_out)
+        wanted = frame.filter(~pl.col("skewed").is_in(list(kept_out)))["label"].value_counts().sort("label")
+        assert model["model"].class_count_.tolist() == wanted["count"].to_list()
+        streamed = pl.concat(list(rows.batches(rows.n_rows)))
+        assert not keys(streamed) & kept_out
+        assert booster_on_more_rows(fitted_member(rows, "lightgbm"), rows, 1_000, 0.01, 1.0, 1)[1] == rows.n_rows
+
+
+@pytest.mark.slow
+def test_a_run_with_boosters_keeps_its_budget_and_says_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = large_table(40_000).drop("amount")
+    frame.write_parquet(tmp_path / "a.parquet")
+    small_memory(monkeypatch, frame.width, 5_000)
+    monkeypatch.setattr(boosters, "memory_share", lambda: 10**9)
+    run = foldwise.fit(table_of(tmp_path), target="label", budget=15, models=["lightgbm", "catboost"], n_jobs=1)
+    members = {one["title"]: one for one in run.facts["final"]["members"]}
+    assert members["LightGBM"]["rows"] > 5_000
+    assert run.facts["made"]["seconds"] < 15 * 1.05
+    words = run.facts["headline"]["words"][0]
+    assert f"LightGBM was trained on {members['LightGBM']['rows']:,} rows" in words
+    if "CatBoost" in members:
+        assert members["CatBoost"]["only_sample"] == "it needs its rows in memory"
+    path = run.save(tmp_path / "run")
+    again = foldwise.open_model(Path(path) / "model.foldwise")
+    X = run.task.test.X
+    np.testing.assert_allclose(again.predict_proba(X), run.model.predict_proba(X), rtol=1e-6)
+    assert not keys(run.task.test.X) & keys(
+        pl.concat(list(TrainingRows(run.task.large, run.task, 1e18).batches(40_000)))
+    )
