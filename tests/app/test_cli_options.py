@@ -22,6 +22,7 @@ from foldwise.evaluation.metrics.registry import ALIASES, METRICS
 from foldwise.models import catalogue
 from foldwise.tuning.strategies import NAMED
 from tests.app.command_line import WEATHER, ask, refused
+from tests.data.workbooks import write_workbook
 
 TABLE_FILE = Path(__file__).parents[2] / WEATHER
 READING = {f"--{name.replace('_', '-')}" for name in OPTIONS} | {"--config"}
@@ -274,6 +275,24 @@ class TestFolder:
         (here / "empty").mkdir()
         assert "contains no table files" in refused("inspect", "empty")
 
+    def test_sheets_and_tables_of_databases(self, here):
+        import sqlite3
+
+        pl.DataFrame({"x": [1, 2], "y": ["a", "b"]}).write_csv("a.csv")
+        write_workbook(here / "book.xlsx", {"2023": [["x"], [1.5], [2.5]], "2024": [["p", "q"], [1, 2]], "empty": []})
+        with sqlite3.connect("d.db") as base:
+            base.execute("CREATE TABLE a (x INTEGER)")
+            base.execute("CREATE TABLE b (x INTEGER, y INTEGER)")
+            base.executemany("INSERT INTO b VALUES (?, ?)", [(1, 2), (3, 4)])
+        found = {(one["file"], one.get("sheet") or one.get("table")): one for one in inspected(".")["files"]}
+        assert [*found] == [
+            *(("a.csv", None), ("book.xlsx", "2023"), ("book.xlsx", "2024"), ("book.xlsx", "empty")),
+            *(("d.db", "a"), ("d.db", "b")),
+        ]
+        assert found["book.xlsx", "2024"]["columns"] == found["d.db", "b"]["columns"] == 2
+        assert "contains no rows" in found["book.xlsx", "empty"]["error"]
+        assert "book.xlsx · 2024" in ask("inspect", ".")[1]
+
 
 class TestFolds:
     @pytest.mark.parametrize(
@@ -335,6 +354,37 @@ class TestFirstTries:
         words = "--models must name at least one model."
         assert refused("fit", "missing.csv", "--target", "play", "--models", "").startswith(words)
         assert "--jobs must be at most" in refused("fit", "missing.csv", "--target", "play", "--jobs", "100000")
+
+    def test_models_separated_by_blanks(self):
+        found = refused("compare", "missing.csv", "--target", "play", "--models", "knn naive_bayes")
+        assert found == "models are separated by commas, got 'knn naive_bayes'. Hint: pass knn,naive_bayes."
+
+    def test_a_fit_without_a_target_names_the_columns(self):
+        found = refused("fit", TABLE_FILE)
+        assert "the column to predict was not given. Hint: pass --target, one of 'outlook', " in found
+
+    def test_holdout_and_a_test_table_are_refused_first(self):
+        found = refused("fit", "missing.csv", "--target", "play", "--cv", "holdout", "--test", "missing.csv")
+        assert found.startswith("--cv holdout and --test cannot be combined.")
+
+    @pytest.mark.parametrize("words", [("compare", "--models", "knn,naive_bayes"), ("tune", "--model", "naive_bayes")])
+    def test_rows_without_a_class_can_be_dropped_everywhere(self, here, words):
+        (here / "t.csv").write_text("x,y\n" + "1.5,a\n2.5,b\n" * 20 + "3.5,\n")
+        command, *rest = words
+        found = refused(command, "t.csv", "--target", "y", *rest)
+        assert (
+            found == "the target 'y' is missing in 1 of 41 rows. Hint: pass --drop-unlabeled to leave these rows out."
+        )
+        assert ask(command, "t.csv", "--target", "y", *rest, "--drop-unlabeled", "--cv", "2", "--quiet")[0] == 0
+
+    def test_two_tables_side_by_side(self, here):
+        rows = [["x", "y", None, "z"], *([1.5 + k, k, None, k % 2] for k in range(5))]
+        write_workbook(here / "two.xlsx", rows)
+        code, out, error = ask("inspect", "two.xlsx")
+        assert (code, error) == (0, "")  # fastexcel itself prints nothing
+        assert "the column after 'y' is empty and has no name. If there are two tables side by side, pass --drop" in (
+            " ".join(out.split())
+        )
 
     def test_the_nearest_metric_is_named(self):
         found = refused("compare", TABLE_FILE, "--target", "play", "--metric", "ROC AUC", "--models", "knn,naive_bayes")

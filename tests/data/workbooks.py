@@ -12,25 +12,35 @@ BOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+x
 
 
 def write_workbook(path, rows):
-    """A workbook of one sheet; None is no cell."""
-    cells = "".join(
-        f'<row r="{i}">{"".join(cell(i, j, v) for j, v in enumerate(row))}</row>' for i, row in enumerate(rows, 1)
-    )
-    link = f'<Relationships xmlns="{PARTS}"><Relationship Id="r" Type="{OFFICE}/%s" Target="%s"/></Relationships>'
+    """A workbook: rows of one sheet, or a dict of such by name; None is no cell."""
+    sheets = rows if isinstance(rows, dict) else {"Sheet1": rows}
+    ids = {name: f"r{k}" for k, name in enumerate(sheets)}
+    named = "".join(f'<sheet name="{name}" sheetId="{k}" r:id="{ids[name]}"/>' for k, name in enumerate(sheets, 1))
     files = {
         "[Content_Types].xml": f'<Types xmlns="{TYPES}"><Default Extension="rels" '
         'ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
         f'<Override PartName="/xl/workbook.xml" ContentType="{BOOK}"/></Types>',
-        "_rels/.rels": link % ("officeDocument", "xl/workbook.xml"),
-        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>'
-        '<sheet name="Sheet1" sheetId="1" r:id="r"/></sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": link % ("worksheet", "worksheets/one.xml"),
-        "xl/worksheets/one.xml": f'<worksheet xmlns="{MAIN}"><sheetData>{cells}</sheetData></worksheet>',
+        "_rels/.rels": links("officeDocument", {"r": "xl/workbook.xml"}),
+        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><sheets>{named}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": links("worksheet", {one: f"worksheets/{one}.xml" for one in ids.values()}),
+        **{f"xl/worksheets/{ids[name]}.xml": sheet_xml(cells) for name, cells in sheets.items()},
     }
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
     return path
+
+
+def links(kind, targets):
+    found = "".join(f'<Relationship Id="{id}" Type="{OFFICE}/{kind}" Target="{to}"/>' for id, to in targets.items())
+    return f'<Relationships xmlns="{PARTS}">{found}</Relationships>'
+
+
+def sheet_xml(rows):
+    cells = "".join(
+        f'<row r="{i}">{"".join(cell(i, j, v) for j, v in enumerate(row))}</row>' for i, row in enumerate(rows, 1)
+    )
+    return f'<worksheet xmlns="{MAIN}"><sheetData>{cells}</sheetData></worksheet>'
 
 
 def cell(row, column, value):

@@ -23,6 +23,7 @@ from foldwise.app.cli.shared_options import (
     INTEGER,
     SOURCES,
     AsJson,
+    DropUnlabeled,
     FitFolder,
     Groups,
     Jobs,
@@ -115,12 +116,7 @@ def fit(
     ] = False,
     slices: Slices = None,
     query: Query = None,
-    drop_unlabeled: Annotated[
-        bool,
-        typer.Option(
-            "--drop-unlabeled", help="Drop rows whose class is missing. Without this option, such rows are an error."
-        ),
-    ] = False,
+    drop_unlabeled: DropUnlabeled = False,
     no_rows: Annotated[
         bool,
         typer.Option(
@@ -152,7 +148,7 @@ def fit(
     check_metric(metric, scorers=False)
     check_task(task)
     check_jobs(jobs)
-    check_folds(cv)
+    check_folds(cv, test=test is not None)
     check_budget(budget)
     from foldwise.app.cli.fit import FitRequest, fit
 
@@ -292,7 +288,7 @@ def inspect(
 ) -> None:
     """Show how a table is read and what problems it may have.
 
-    If TABLE is a folder, each table file in it is described in one line.
+    If TABLE is a folder, each table in it is described in one line: every file, sheet and table of a database.
     """
     from foldwise.app.cli.inspect import inspect
 

@@ -48,6 +48,9 @@ def check_models(names: Iterable[str] | None) -> None:
         raise InputError("--models must name at least one model.", "pass --models knn,naive_bayes, for example.")
     for name in names:
         if name not in MODELS and "." not in name:
+            parts = name.split()
+            if len(parts) > 1 and all(one in MODELS for one in parts):
+                raise InputError(f"models are separated by commas, got {name!r}.", f"pass {','.join(parts)}.")
             near = nearest_model(name)
             start = f"did you mean {near!r}? The models are" if near else "choose among"
             raise InputError(
@@ -69,10 +72,10 @@ def check_jobs(jobs: int | None) -> None:
         raise InputError(f"--jobs must be at least 1, got {jobs}.", "leave it out to use all cores.")
 
 
-def check_folds(cv: str | None) -> None:
-    """Raise if the folds cannot be read."""
-    if cv is not None:
-        FoldPlan.of(cv)
+def check_folds(cv: str | None, *, test: bool = False) -> None:
+    """Raise if the folds cannot be read, or if rows are to be held out although there is a test table."""
+    if cv is not None and FoldPlan.of(cv).held_out is not None and test:
+        raise InputError(f"--cv {cv} and --test cannot be combined.", "pass one of them.")
 
 
 def check_metric(name: str | None, *, scorers: bool) -> None:

@@ -51,6 +51,12 @@ class FitRequest:
         if self.table is None:
             raise InputError("TABLE is missing.", "pass the path of a table, or --resume with a run folder.")
         check_table(self.file, *given)
+        if self.options.get("target") is None and self.file is not None:
+            from foldwise.data import read_table
+            from foldwise.data.schema import listing
+
+            names = listing(read_table(self.file, **self.reading).X.columns)
+            raise InputError("the column to predict was not given.", f"pass --target, one of {names}.")
         table = self.table if self.file is not None else Path(name_of(self.table, self.reading.get("table")))
         return run_folder_for(self.out, table, self.force)
 

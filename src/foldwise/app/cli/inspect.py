@@ -11,7 +11,7 @@ from foldwise.app.cli.output import WIDTH, clipped, print_json
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.option_words import with_options
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseError, InputError
 
 NAME = 22
 FILE = 34
@@ -82,40 +82,54 @@ def check_config(config: Path | None, force: bool) -> None:
 
 
 def describe_folder(folder: Path, keywords: dict[str, Any], *, as_json: bool) -> None:
-    """Describe each table file of a folder by one line; a file that cannot be read by its error."""
-    from foldwise.app.cli.exit_codes import bad_input
-    from foldwise.data import read_table
+    """Describe each table of a folder by one line, also each sheet and each table of a database."""
     from foldwise.data.reading.source_file import SUFFIXES
 
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and ending(path) in SUFFIXES]
     if not files:
         raise InputError(f"the folder {str(folder)!r} contains no table files.", "pass the path of a file.")
-    found: list[dict[str, Any]] = []
-    for path in files:
-        try:
-            table = read_table(path, **keywords)
-        except Exception as error:  # invalid input is printed, and any other error is raised again
-            sentence = bad_input(error)
-            if sentence is None:
-                raise
-            found.append({"file": path.name, "error": sentence})
-            continue
-        kinds = [finding.kind for finding in table.findings]
-        counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-        found.append({"file": path.name, "rows": table.X.height, "columns": table.X.width, "kinds": counts})
+    found = [facts for path in files for facts in file_facts(path, keywords)]
     if as_json:
         print_json({"folder": str(folder), "files": found})
         return
-    width = min(FILE, max(len(one["file"]) for one in found))
+    titles = [" · ".join(one[name] for name in ("file", "sheet", "table") if name in one) for one in found]
+    width = min(FILE, max(map(len, titles)))
     print(f"{'file':<{width}}  {'rows':>9}  {'columns':>7}  kinds")
-    for one in found:
-        start = f"{clipped(one['file'], width):<{width}}  "
+    for title, one in zip(titles, found, strict=True):
+        start = f"{clipped(title, width):<{width}}  "
         if "error" in one:
             print(textwrap.fill(f"{start}cannot be read: {one['error']}", WIDTH, subsequent_indent=" " * len(start)))
             continue
         start += f"{one['rows']:>9,}  {one['columns']:>7,}  "
         words = ", ".join(f"{n} {kind}" for kind, n in one["kinds"].items())
         print(textwrap.fill(start + words, WIDTH, subsequent_indent=" " * len(start)))
+
+
+def file_facts(path: Path, keywords: dict[str, Any]) -> list[dict[str, Any]]:
+    """Describe the tables of one file; one that cannot be read is described by its error."""
+    from foldwise.app.cli.exit_codes import bad_input
+    from foldwise.data import read_table
+    from foldwise.data.reading.parts import parts_of
+
+    found: list[dict[str, Any]] = []
+    try:
+        parts: list[dict[str, Any]] = [*parts_of(path)] or [{}]
+    except FoldwiseError:  # reading says why
+        parts = [{}]
+    for part in parts:
+        facts: dict[str, Any] = {"file": path.name, **(part if len(parts) > 1 else {})}
+        try:
+            table = read_table(path, **{**keywords, **part})
+        except Exception as error:  # invalid input is printed, and any other error is raised again
+            sentence = bad_input(error)
+            if sentence is None:
+                raise
+            found.append({**facts, "error": sentence})
+            continue
+        kinds = [finding.kind for finding in table.findings]
+        counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+        found.append({**facts, "rows": table.X.height, "columns": table.X.width, "kinds": counts})
+    return found
 
 
 def ending(path: Path) -> str:

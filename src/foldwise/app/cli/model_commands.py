@@ -21,6 +21,7 @@ from foldwise.app.cli.shared_options import (
     FOLDS,
     INTEGER,
     AsJson,
+    DropUnlabeled,
     Groups,
     Jobs,
     Quiet,
@@ -53,6 +54,7 @@ def compare(
     groups: Groups = None,
     time: Time = None,
     weights: Weights = None,
+    drop_unlabeled: DropUnlabeled = False,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of splits and models.")] = 0,
     jobs: Jobs = None,
     json: AsJson = False,
@@ -67,7 +69,7 @@ def compare(
     from foldwise.app.cli.compare import ComparisonRequest, compare
     from foldwise.app.cli.table_task import SpecialColumns
 
-    special = SpecialColumns(groups, time, weights)
+    special = SpecialColumns(groups, time, weights, drop_unlabeled)
     request = ComparisonRequest(table, reading, target, listed(models), cv, metric, seed, jobs, task, test, special)
     compare(request, as_json=json, quiet=quiet)
 
@@ -93,6 +95,7 @@ def tune(
     groups: Groups = None,
     time: Time = None,
     weights: Weights = None,
+    drop_unlabeled: DropUnlabeled = False,
     cv: Annotated[
         str | None,
         typer.Option(
@@ -126,6 +129,6 @@ def tune(
     files = (out, settings, plot, report)
     chosen = (model, strategy, trials, budget, metric, seed, jobs)
     request = TuneRequest(
-        table, reading, target, *chosen, *files, task, cv, test, SpecialColumns(groups, time, weights)
+        table, reading, target, *chosen, *files, task, cv, test, SpecialColumns(groups, time, weights, drop_unlabeled)
     )
     tune(request, as_json=json, quiet=quiet)

@@ -58,6 +58,12 @@ TaskName = Annotated[
 ScoreName = Annotated[
     str | None, typer.Option(help="Metric, such as roc_auc or mae. Default: accuracy, or rmse for a quantity.")
 ]
+DropUnlabeled = Annotated[
+    bool,
+    typer.Option(
+        "--drop-unlabeled", help="Drop rows whose class is missing. Without this option, such rows are an error."
+    ),
+]
 Slices = Annotated[
     str | None,
     typer.Option(

@@ -15,16 +15,18 @@ FORWARD = FoldPlan(5)  # splits in the order of time, as in `fit`
 
 @dataclass(frozen=True)
 class SpecialColumns:
-    """The columns that are not features: groups, time and weights."""
+    """The columns that are not features (groups, time and weights), and whether rows without a class are dropped."""
 
     groups: str | None = None
     time: str | None = None
     weights: str | None = None
+    drop_unlabeled: bool = False
 
     @property
     def named(self) -> dict[str, str]:
         """The columns by their role."""
-        return {what: name for what, name in vars(self).items() if name is not None}
+        columns = {"groups": self.groups, "time": self.time, "weights": self.weights}
+        return {what: name for what, name in columns.items() if name is not None}
 
     @property
     def folds(self) -> str:
@@ -120,7 +122,9 @@ class TableTask:
         import numpy as np
 
         from foldwise.app.special_columns import weighted
+        from foldwise.app.task import labeled
 
+        test = labeled(test, self.special.drop_unlabeled or self.is_quantity)
         table, split = with_test_rows(self.table, test)
         weights, name = self.weights, self.special.weights
         if weights is not None and name is not None:
@@ -133,15 +137,14 @@ class TableTask:
 def read_task(
     source: Any, target: str, special: SpecialColumns, metric: str | None, task: str | None, plan: FoldPlan | None
 ) -> TableTask:
-    """Read a table and check it. Rows without a quantity, and rows of weight 0, are left out."""
+    """Read a table and check it. Rows of weight 0, and rows without a quantity, are left out."""
     from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
     from foldwise.app.task import check_named, labeled, without
     from foldwise.data.target import task_of
     from foldwise.evaluation.metrics.routed import WeightedScoring
 
     table = source.read(target)
-    if task_of(table.y, task) == "regression":
-        table = labeled(table, drop=True)
+    table = labeled(table, special.drop_unlabeled or task_of(table.y, task) == "regression")
     check_named(table, special.named)
     if special.weights is not None:
         table = with_weight(table, special.weights)

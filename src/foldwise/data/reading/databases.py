@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,8 +23,9 @@ from foldwise.errors import InputError
 PYTHON_CELL = 16  # bytes of a cell: a reference to a Python object that others share, then its value in a frame
 
 
-def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """Read a table of a SQLite file."""
+@contextmanager
+def opened_sqlite(source: SourceFile) -> Iterator[tuple[Any, dict[str, str]]]:
+    """Open a SQLite file: the connection, and the SQL of each table by its name."""
     uri = f"{source.path.absolute().as_uri()}?mode=ro"
     with (
         read_errors(f"{source.name} cannot be read as a SQLite file", sqlite3.Error),
@@ -32,13 +33,13 @@ def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
     ):
         connection.execute("PRAGMA trusted_schema = OFF")
         found = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-        tables = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
-        table = chosen_table(tables, options, source.path)
-        return parsed_rows(connection.execute(f"SELECT * FROM {quoted(table)}"), tables, table, options)
+        names = [str(name) for (name,) in found if not str(name).startswith("sqlite_")]
+        yield connection, {name: quoted(name) for name in names}
 
 
-def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
-    """Read a table of a DuckDB file. The package duckdb is an extra."""
+@contextmanager
+def opened_duckdb(source: SourceFile) -> Iterator[tuple[Any, dict[str, str]]]:
+    """Open a DuckDB file: the connection, and the SQL of each table by its name. The package duckdb is an extra."""
     hint = "pip install 'foldwise[duckdb]', or export the table as Parquet."
     duckdb = import_extra("duckdb", f"{source.name} is a DuckDB file", hint)
     forbidden = ("enable_external_access", "autoload_known_extensions", "autoinstall_known_extensions")
@@ -50,9 +51,34 @@ def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
         ) as connection,
     ):
         found = connection.execute("SELECT schema_name, table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
-        tables = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
+        paths = {(schema, name): ".".join(map(quoted, (schema, name))) for schema, name in found}
+        yield (
+            connection,
+            {name if schema == "main" else f"{schema}.{name}": sql for (schema, name), sql in paths.items()},
+        )
+
+
+OPENED = {"sqlite": opened_sqlite, "duckdb": opened_duckdb}
+
+
+def tables_of(source: SourceFile) -> list[str]:
+    """Return the names of the tables of a database file."""
+    with OPENED[source.format](source) as (_, tables):
+        return list(tables)
+
+
+def read_sqlite(source: SourceFile, options: ReadOptions) -> ParsedFile:
+    """Read a table of a SQLite file."""
+    with opened_sqlite(source) as (connection, tables):
         table = chosen_table(list(tables), options, source.path)
-        path = ".".join(map(quoted, tables[table]))
+        return parsed_rows(connection.execute(f"SELECT * FROM {tables[table]}"), list(tables), table, options)
+
+
+def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
+    """Read a table of a DuckDB file."""
+    with opened_duckdb(source) as (connection, tables):
+        table = chosen_table(list(tables), options, source.path)
+        path = tables[table]
         n_rows, *_ = connection.execute(f"SELECT count(*) FROM {path}").fetchone()
         n_columns = len(connection.execute(f"SELECT * FROM {path} LIMIT 0").description)
         check_cells(n_rows, PYTHON_CELL * n_columns, source.path)  # equal cells take almost no space in the file

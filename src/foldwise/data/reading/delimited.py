@@ -6,6 +6,7 @@ then converted as a whole.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -244,4 +245,9 @@ def without_padding(frame: pl.DataFrame, unnamed: Sequence[str]) -> tuple[pl.Dat
     if trailing and len(unnamed) < frame.width:
         notes.append(Note("padding", f"dropped {counted(len(trailing), 'empty column')} without a name at the right."))
         frame = frame.drop(trailing)
+    for before, name in itertools.pairwise(frame.columns):
+        if frame.height and name in unnamed and frame[name].null_count() == frame.height:
+            text = f"the column after {before!r} is empty and has no name. If there are two tables side by side, pass "
+            notes.append(Note("padding", f"{text}drop= with the columns of one of them.", name))
+            break
     return frame, notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import zipfile
 from typing import Any
 
@@ -23,12 +24,7 @@ from foldwise.errors import InputError
 
 def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     """Read one sheet of a workbook."""
-    hint = "pip install 'foldwise[excel]', or save the sheet as CSV."
-    fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
-    errors = (fastexcel.FastExcelError, ValueError, zipfile.BadZipFile)
-    with read_errors(f"{source.name} cannot be read as a workbook", *errors):
-        check_workbook(source.data, source.path)
-        book = fastexcel.read_excel(source.data)
+    book, errors = opened_book(source)
     sheet = chosen_sheet(book.sheet_names, options, source.name)
     with read_errors(f"sheet {sheet!r} of {source.name} cannot be read", *errors):
         layout = layout_of(book, sheet, options, source.name)
@@ -50,6 +46,22 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     notes = [Note("sheet", f"the sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted]
     notes += missing_notes(seen, frame)
     return ParsedFile(frame, tuple(notes), unnamed=layout.unnamed, detected={"sheet": sheet})
+
+
+def opened_book(source: SourceFile) -> tuple[Any, tuple[type[Exception], ...]]:
+    """Open a workbook; return also the errors that reading it may raise."""
+    hint = "pip install 'foldwise[excel]', or save the sheet as CSV."
+    fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
+    logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of empty columns, which notes describe
+    errors = (fastexcel.FastExcelError, ValueError, zipfile.BadZipFile)
+    with read_errors(f"{source.name} cannot be read as a workbook", *errors):
+        check_workbook(source.data, source.path)
+        return fastexcel.read_excel(source.data), errors
+
+
+def sheets_of(source: SourceFile) -> list[str]:
+    """Return the names of the sheets of a workbook."""
+    return list(opened_book(source)[0].sheet_names)
 
 
 def layout_of(book: Any, sheet: str, options: ReadOptions, file: str) -> TableLayout:
