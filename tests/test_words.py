@@ -187,6 +187,7 @@ def test_options_of_the_command_line_are_explained():
     for name, command in group.commands.items():
         assert command.help, name
         assert command.help.splitlines()[0].endswith("."), name
+        assert len(command.help.splitlines()[0]) <= 60, name  # the list of commands would cut it off
         for option in command.params:
             words = getattr(option, "help", None)
             if option.name != "help" and not (words and words.endswith(".") and words[0].isupper()):

@@ -52,7 +52,7 @@ def check(
     seed: int = 0,
     watch: Callable[[str], None] | None = None,
 ) -> CheckResult:
-    """Check how new rows differ from the rows that a model was trained on.
+    """Check how new rows differ from the training rows of a model.
 
     Only the model file is needed: `fit` stores small summaries of the training columns in it.
 

@@ -19,7 +19,7 @@ def check(
     run: FitFolder,
     table: TableFile,
     labels: Annotated[
-        str | None, typer.Option(help="Column of true classes or values, if they are known by now.")
+        str | None, typer.Option(help="Column of true classes or values, if they are known.")
     ] = None,
     slices: Slices = None,
     report: Annotated[Path | None, typer.Option("-o", "--report", help="HTML page to write.")] = None,
@@ -27,7 +27,7 @@ def check(
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check how new rows differ from the rows that a model was trained on.
+    """Check how new rows differ from the training rows of a model.
 
     Only the model file is needed. Columns are compared with summaries of the training table and ranked by their effect
     on the predictions. The expected score on the new rows is shown, and with --labels the real one. The exit code is 3
