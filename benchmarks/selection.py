@@ -86,7 +86,7 @@ def memory() -> str:
     before, peak, time = out.stdout.split()
     return (
         f"Three steps forward on 1,000,000 × 30 with 10 classes, ten folds (870 models): {seconds(float(time))}, peak "
-        f"memory {int(peak) >> 10} MiB, of which the table and its making {int(before) >> 10} MiB."
+        f"memory {int(peak) >> 10} MiB, of which {int(before) >> 10} MiB to create the table."
     )
 
 

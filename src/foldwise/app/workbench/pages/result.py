@@ -58,7 +58,7 @@ async def decision_of(bench: Workbench, view: RunView, of: str = "") -> dict[str
 
 
 def row_form(view: RunView) -> dict[str, Any]:
-    """The request for the form of *Ask*. A worker prepares it while the result is read."""
+    """The request for the form of *Predict*. A worker prepares it while the result is read."""
     files = (current(view.folder, MODEL), current(view.folder, BACKGROUND))
     return {"function": f"{ROOM}one_row:row_form", "files": files, "folder": str(view.folder)}
 
