@@ -18,9 +18,7 @@ def check(
     reading: TableOptions,
     run: FitFolder,
     table: TableFile,
-    labels: Annotated[
-        str | None, typer.Option(help="Column of true classes or values, if they are known.")
-    ] = None,
+    labels: Annotated[str | None, typer.Option(help="Column of true classes or values, if they are known.")] = None,
     slices: Slices = None,
     report: Annotated[Path | None, typer.Option("-o", "--report", help="HTML page to write.")] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sample of rows that are predicted.")] = 0,

@@ -81,7 +81,9 @@ def check_sums(blend: Blend | ValueBlend) -> None:
     if isinstance(blend, ValueBlend):
         reasons = [reason for member in blend.members if (reason := why_not(member))]
         if not reasons and (blend.sums is None or not blend.sums.fits(blend.members[0])):
-            reasons = ["its file contains no sums, because it was trained on a sample, with rows=False or too long ago"]
+            reasons = [
+                "its file contains no sums, because it was trained on a sample, without rows, or by an older version"
+            ]
         hint = "pass the old rows as old=, or fit with models='ridge'."
     else:
         models = [member[-1] if hasattr(member, "steps") else member for member in blend.members]
@@ -144,5 +146,5 @@ def not_forgotten(error: ForgetError, labels: Sequence[Any]) -> InputError:
     )
     return InputError(
         f"the rows of forget= cannot be removed from the model: {reason}",
-        "pass only rows that it has learned, or fit it again on the remaining rows with old=.",
+        "pass only rows that the model has learned, or fit it again on the remaining rows, passed as old=.",
     )

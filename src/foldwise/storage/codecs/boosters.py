@@ -48,7 +48,7 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Raise an error, because the file does not contain the parameters of the fit."""
-        raise InputError("a booster from a file can only predict.", "fit a new model.")
+        raise InputError("a booster from a model file can predict, but cannot be fitted again.", "run fit instead.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.booster is not None
@@ -67,7 +67,7 @@ class BoosterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Any:
         """Raise an error, because the file does not contain the parameters of the fit."""
-        raise InputError("a booster from a file can only predict.", "fit a new model.")
+        raise InputError("a booster from a model file can predict, but cannot be fitted again.", "run fit instead.")
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.booster is not None
