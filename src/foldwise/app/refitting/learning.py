@@ -82,7 +82,7 @@ def check_sums(blend: Blend | ValueBlend) -> None:
         reasons = [reason for member in blend.members if (reason := why_not(member))]
         if not reasons and (blend.sums is None or not blend.sums.fits(blend.members[0])):
             reasons = [
-                "its file contains no sums, because it was trained on a sample, without rows, or by an older version"
+                "its file contains no sums, because it was trained on a sample, with rows=False, or by an older version"
             ]
         hint = "pass the old rows as old=, or fit with models='ridge'."
     else:
