@@ -131,7 +131,7 @@ def differences(labels: list[Any], numbers: Any, model: Any, X: pl.DataFrame, ti
 def by_sql(stored: StoredModel, name: str, rows: pl.DataFrame, server: Any) -> dict[str, Any]:
     """Labels and numbers that differ in one database."""
     export = to_sql(stored, dialect=name, keep=[KEY], rows=rows)
-    keyed, check = DATABASES[name](export, rows.with_row_index(KEY), "rows", server)
+    keyed, check = DATABASES[name](export, rows.with_row_index(KEY).cast({KEY: pl.Int64}), "rows", server)
     answers = [row[1:] for row in sorted(keyed, key=lambda row: row[0])]  # PostgreSQL may return rows in another order
     is_quantity = not hasattr(stored.model, "classes_")
     labels, numbers = [row[0] for row in answers], [row[0:] if is_quantity else row[1:] for row in answers]

@@ -67,7 +67,8 @@ def in_postgres(export: SqlExport, frame: pl.DataFrame, table: str, server: str)
 def in_spark(export: SqlExport, frame: pl.DataFrame, table: str, session: Any) -> tuple[list[Any], int]:
     name = "`" + table.replace("`", "``") + "`"
     frame = frame.with_columns(cs.time().cast(pl.String))  # Spark has no time of day
-    session.createDataFrame(frame.to_pandas()).createOrReplaceTempView(name)
+    arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())  # pandas would turn missing text into "NaN"
+    session.createDataFrame(arrow).createOrReplaceTempView(name)
     rows = [tuple(row) for row in session.sql(export.query).collect()]
     return rows, int(session.sql(export.check).collect()[0][0])
 
