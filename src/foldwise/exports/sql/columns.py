@@ -91,18 +91,11 @@ def finite(cell: Feature, least: float, greatest: float, program: SqlProgram) ->
     return f"CASE {high} WHEN {x} < {number(-LARGEST)} THEN {number(least)} ELSE {x} END"
 
 
-def refuse_dates(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
-    raise refused(fitted.feature_names_in_[0], "dates")
-
-
 def refuse_text(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
-    raise refused(fitted.feature_names_in_[0], "free text")
-
-
-def refused(name: str, content: str) -> InputError:
-    """Say that a column cannot be exported."""
-    words = f"column {name!r} contains {content}, which cannot be exported to SQL."
-    return InputError(words, "train the model without the column.")
+    raise InputError(
+        f"column {fitted.feature_names_in_[0]!r} contains free text, which cannot be exported to SQL.",
+        "train the model without the column.",
+    )
 
 
 def top_columns(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
