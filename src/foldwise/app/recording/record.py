@@ -25,6 +25,8 @@ from foldwise.app.recording.status import RunStatus, write_progress
 from foldwise.app.run_folder import TRIALS, check_writable, finish_replacing, new_folder, replace_results
 from foldwise.app.timing import SHORT, Clock, seconds_of
 from foldwise.errors import InputError
+from foldwise.report.facts import ReportFacts
+from foldwise.report.formatting import estimate_text
 
 if TYPE_CHECKING:
     from foldwise.app.recording.trials import TrialRecord
@@ -162,6 +164,8 @@ class RunRecord:
     def save(self, run: Run) -> None:
         """Write model, report and facts. They replace those of an earlier session at one moment."""
         replace_results(self.folder, run.write)
+        estimate = ReportFacts(run.facts).part("headline", "estimate")
+        self._progress["result"] = f"{estimate.text('title')} {estimate_text(estimate)}"
         self.is_finished = True
 
     def __enter__(self) -> Self:

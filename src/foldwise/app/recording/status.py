@@ -30,7 +30,7 @@ class RunStatus:
         Whether there is a model with its report. A finished run that is being resumed keeps the earlier ones.
     progress : mapping
         What the run wrote last: `phase`, `elapsed`, `budget`, `n_models`, `n_settings`, `best`, `doing`, `session`,
-        `pid`, `host`, `updated` (seconds since 1970) and `error`.
+        `pid`, `host`, `updated` (seconds since 1970) and `error`, and in the end `result`, the honest estimate.
 
     Examples
     --------

@@ -7,6 +7,8 @@ from typing import Any
 
 from foldwise.report.markup import Html, el
 
+MOST_CATEGORIES = 8  # with a bar each
+
 WIDTH, HEIGHT, GAP = 240, 56, 1
 BAR = 20  # height of the bar of a category
 
@@ -44,10 +46,11 @@ def histogram(name: str, bins: Mapping[str, Any]) -> Html:
 
 def bars(name: str, values: list[tuple[str, int]]) -> Html:
     """The most frequent values, one bar each, with their names and counts as text."""
-    most = max(count for _, count in values) or 1
+    named = values[:MOST_CATEGORIES]  # the others are counted together, and have no bar
+    most = max(count for _, count in named) or 1
     rows = []
-    for value, count in values:
-        bar = el("rect", x=0, y=0, width=100 * count / most, height=6, class_="bar")
+    for i, (value, count) in enumerate(values):
+        bar = el("rect", x=0, y=0, width=100 * count / most if i < len(named) else 0, height=6, class_="bar")
         picture = el("svg", bar, viewBox="0 0 100 6", preserveAspectRatio="none", aria_hidden="true")
         rows.append(el("li", el("span", value or "(empty text)", class_="name"), picture, el("span", f"{count:,}")))
     return el("ul", *rows, class_="values", aria_label=f"Most frequent values of {name}")

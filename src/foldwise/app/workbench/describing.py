@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import polars as pl
 
-from foldwise.app.option_words import with_options
+from foldwise.app.workbench.column_cards import MOST_CATEGORIES
+from foldwise.app.workbench.control_words import with_controls
 from foldwise.data import read_table
 from foldwise.data.audit import CHECKS, n_missing
+from foldwise.data.reading.dates import dates_of
 from foldwise.data.table import Table
 from foldwise.data.target import task_of
+from foldwise.errors import FoldwiseError
 
 N_BINS = 24
-MOST_CATEGORIES = 8
 MOST_COLUMNS = 200
 MOST_CLASSES = 20
 HEAD = 6
 LONGEST_CELL = 60
+LARGEST_WHOLE = 1e15  # larger numbers are written with an exponent
 AUDIT_SECONDS = 10.0
+SAID = {"encoding": r"encoded as (\S+)", "header": r"the (first row|first \d+ rows)"}  # in notes
 
 
 def describe(path: str, options: dict[str, Any], target: str = "") -> dict[str, Any]:
@@ -33,14 +38,23 @@ def describe(path: str, options: dict[str, Any], target: str = "") -> dict[str, 
         "names": table.X.columns,
         "columns": columns,
         "head": [[cell_text(cell) for cell in row] for row in table.X[:HEAD, :MOST_COLUMNS].iter_rows()],
-        "notes": [{"topic": one.topic, "text": words(one.text), "column": one.column} for one in table.notes],
-        "detected": {name: str(value) for name, value in table.detected.items()},
+        "notes": [{"topic": one.topic, "text": with_controls(one.text), "column": one.column} for one in table.notes],
+        "detected": detected_of(table),
         "target": None,
         "audit": [],
     }
     if target in table.X.columns:
         facts |= describe_target(read_table(path, target=target, **options))
     return facts
+
+
+def detected_of(table: Table) -> dict[str, str]:
+    """What was decided about the file, by the names of the controls."""
+    found = {name: str(value) for name, value in table.detected.items()}
+    for note in table.notes:
+        if note.topic in SAID and (match := re.search(SAID[note.topic], note.text)):
+            found.setdefault(note.topic, match[1])
+    return found
 
 
 def describe_target(table: Table) -> dict[str, Any]:
@@ -57,7 +71,7 @@ def describe_target(table: Table) -> dict[str, Any]:
         if check != "balance" and audit.of(check)
     ]
     found = {"task": task, "classes": classes if len(classes) <= MOST_CLASSES else [], "n_classes": len(classes)}
-    return {"target": found, "audit": [{**one, "about": words(one["about"])} for one in concerns]}
+    return {"target": found, "audit": [{**one, "about": with_controls(one["about"])} for one in concerns]}
 
 
 def describe_column(column: pl.Series, kind: str, reason: str) -> dict[str, Any]:
@@ -72,10 +86,21 @@ def describe_column(column: pl.Series, kind: str, reason: str) -> dict[str, Any]
         "missing": n_missing(column) / max(1, len(column)),
         "distinct": present.n_unique(),
     }
-    is_scale = column.dtype.is_numeric() or column.dtype.is_temporal()
+    if kind in ("date", "time") and present.dtype == pl.String:
+        present = moments(present)
+    is_scale = present.dtype.is_numeric() or present.dtype.is_temporal()
     if is_scale and facts["distinct"] > MOST_CATEGORIES:
         return {**facts, "bins": bins_of(present)}
     return {**facts, "values": values_of(present)}
+
+
+def moments(text: pl.Series) -> pl.Series:
+    """Dates or times that were written as text; the text itself where they cannot be read."""
+    try:
+        found = dates_of(text).drop_nulls()
+    except FoldwiseError:  # either number may be the day
+        return text
+    return found if len(found) else text
 
 
 def bins_of(present: pl.Series) -> dict[str, Any]:
@@ -109,10 +134,6 @@ def cell_text(cell: Any) -> str:
     """A cell as text, cut where it is long; a missing one is empty."""
     if cell is None:
         return ""
-    text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    is_whole = isinstance(cell, float) and abs(cell) < LARGEST_WHOLE and cell == int(cell)
+    text = str(int(cell)) if is_whole else f"{cell:.6g}" if isinstance(cell, float) else str(cell)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
-
-
-def words(sentence: str) -> str:
-    """A note for this page, which has controls instead of arguments."""
-    return with_options(sentence)

@@ -37,7 +37,13 @@ def row_form(folder: str) -> dict[str, Any]:
     levels = known_levels(model.model)
     used = [name for name in model.kinds if not sample.width or name in sample.columns]
     fields = [field_of(name, model.kinds[name], sample, levels.get(name, frozenset())) for name in used]
-    return {"fields": fields, "target": model.target or "", "task": model.task, "unused": len(model.kinds) - len(used)}
+    return {
+        "fields": fields,
+        "target": model.target or "",
+        "task": model.task,
+        "unused": len(model.kinds) - len(used),
+        "table": table_name(Path(folder)),
+    }
 
 
 def field_of(name: str, kind: str, sample: pl.DataFrame, levels: frozenset[str]) -> dict[str, Any]:
@@ -206,6 +212,14 @@ def training_table(folder: Path, tables: Path) -> Path | None:
     except (OSError, ValueError, KeyError, TypeError, RuntimeError):
         return None
     return path if path.is_file() and path.is_relative_to(tables.resolve()) else None
+
+
+def table_name(folder: Path) -> str:
+    """The file name of the table of a run; empty if it is not known."""
+    try:
+        return Path(json.loads((folder / OPTIONS).read_text(encoding="utf-8"))["table"]).name
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def reading_of(folder: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from foldwise.app.recording.lock import LOCK
 from foldwise.app.recording.status import RunStatus
-from foldwise.app.run_folder import write_whole
+from foldwise.app.run_folder import HELD_OUT, OPTIONS, write_whole
 from foldwise.app.workbench.folder import WorkFolder
 from foldwise.errors import InputError
 
@@ -67,9 +67,17 @@ class RunView:
         return self.state in ACTIVE
 
     @property
+    def is_exploration(self) -> bool:
+        """Whether it explores a table without a target, so that it has no target to predict and no record to resume."""
+        if not self.has_result:
+            return self.command[:1] == ("explore",)
+        return not any((self.folder / name).is_file() for name in (OPTIONS, HELD_OUT))
+
+    @property
     def can_resume(self) -> bool:
         """Whether more time can be given to it."""
-        return not self.is_active and self.state != "queued" and self.folder.is_dir()
+        is_idle = not self.is_active and self.state != "queued"
+        return is_idle and self.folder.is_dir() and not self.is_exploration
 
 
 class RunQueue:

@@ -12,6 +12,8 @@ from foldwise.report.pictures.canvas import Plot, svg
 from foldwise.report.pictures.scales import Scale, around
 from foldwise.report.sections.examples import contributions
 
+LONGEST = 28  # characters of the title of an axis
+
 
 def reasons(answer: Mapping[str, Any]) -> Html | None:
     """The contribution of each column, as the report draws it."""
@@ -25,6 +27,7 @@ def curve(one: Mapping[str, Any], what: str, is_share: bool) -> Html:
     y = Scale(0.0, 1.0) if is_share else around(heights)
     about = f"{what} from {short(min(heights))} to {short(max(heights))} while {name} changes."
     title = f"{what} if {name} were different"
+    what = what if len(what) <= LONGEST else f"{what[: LONGEST - 1]}…"  # beside an axis of this height
     if all(isinstance(x, float) for x in one["at"]):
         xs = [float(x) for x in one["at"]]
         plot = Plot.over(Scale(xs[0], xs[-1]), y)
@@ -34,7 +37,7 @@ def curve(one: Mapping[str, Any], what: str, is_share: bool) -> Html:
     else:
         names, xs = [str(x) for x in one["at"]], [float(i) for i in range(len(one["at"]))]
         plot = Plot.over(Scale(-0.5, len(xs) - 0.5), y)
-        marks = [plot.dot(i, h, f"{n}: {short(h)}", "trial") for i, h, n in zip(xs, heights, names, strict=True)]
+        marks = [plot.dot(i, h, f"{n}: {short(h)}", "point s0") for i, h, n in zip(xs, heights, names, strict=True)]
         nearest = names.index(here) if here in names else None
         axes = plot.axes(name, what, 4, names)
     if nearest is not None:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from foldwise.app.option_words import with_options
+from foldwise.app.workbench.control_words import with_controls
 from foldwise.errors import FoldwiseError, InputError
 
 SECONDS = 60.0
@@ -125,7 +125,7 @@ def answer(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"{function!r} is not a function of the workbench.")
         return {"result": getattr(import_module(module), name)(**arguments)}
     except FoldwiseError as error:
-        return {"error": with_options(str(error))}
+        return {"error": with_controls(str(error))}
     except MemoryError:
         return {"error": "there was not enough memory for this file."}
     except Exception as error:  # the trace is for the log, not for the page

@@ -27,7 +27,7 @@ async def ask(request: Request) -> Response:
     """Show the form with a typical row."""
     view, form = await form_of_run(request)
     cells = {one["name"]: one["typical"] for one in form["fields"]}
-    return render(request, "ask.html", view=view, form=form, cells=cells, tables=bench_of(request).folder.tables())
+    return render(request, "ask.html", **shared(request, view, form), cells=cells)
 
 
 async def answer(request: Request) -> Response:
@@ -36,7 +36,7 @@ async def answer(request: Request) -> Response:
     view, form = await form_of_run(request)
     given = await form_of(request)
     cells = {name.removeprefix(CELL): text for name, text in given.items() if name.startswith(CELL)}
-    shown: dict[str, Any] = {"view": view, "form": form, "cells": cells, "tables": bench.folder.tables()}
+    shown: dict[str, Any] = {**shared(request, view, form), "cells": cells}
     try:
         found = await bench.work(
             f"{ROOM}one_row:ask_row", folder=str(view.folder), cells=cells, tables=str(bench.folder.path)
@@ -47,6 +47,12 @@ async def answer(request: Request) -> Response:
     what = f"probability of {found['class']}" if is_share else form["target"] or "prediction"
     pictures = [curve(one, what, is_share) for one in found["curves"]]
     return render(request, "ask.html", **shown, answer=found, reasons=reasons(found), curves=pictures)
+
+
+def shared(request: Request, view: RunView, form: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows before and after a prediction."""
+    tables = bench_of(request).folder.tables()
+    return {"view": view, "form": form, "tables": tables, "trained_on": form["table"]}
 
 
 async def predict_table(request: Request) -> Response:

@@ -17,7 +17,7 @@ MOST = 6
 async def compare(request: Request) -> Response:
     """Show the runs that the address names, and let others be chosen."""
     bench = bench_of(request)
-    finished = [one for one in bench.queue.views() if one.has_result]
+    finished = [one for one in bench.queue.views() if one.has_result and not one.is_exploration]
     asked = list(dict.fromkeys(request.query_params.getlist("run")))[:MOST]
     known = {one.name: one for one in finished}
     if any(name not in known for name in asked):
