@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 
 from foldwise import check, open_model, predict_file, refit
 from foldwise.app.blend import Blend
+from foldwise.app.final_model import sums_of_all
 from foldwise.app.refitting.learning import LabeledRows, fitted_again, updated
 from foldwise.app.refitting.refit_folds import refit_folds
 from foldwise.errors import InputError
@@ -19,7 +21,7 @@ from foldwise.report import render
 from tests.app.command_line import ask, refused
 from tests.app.fakes import fake_fit
 from tests.app.test_check import people
-from tests.models.tables import mixed
+from tests.models.tables import mixed, table_of
 
 
 @pytest.fixture(scope="module")
@@ -250,6 +252,22 @@ def test_linear_models_learn_and_forget_rows_to_the_law(linear, here):
     np.testing.assert_allclose(found.predict(rows), by_law, rtol=1e-10)
     again = refit("new-refit", prices(50, 2), update=True)  # the new file has sums, too
     assert again.n_rows == 50
+
+
+def test_sums_of_a_sample_are_not_kept():
+    table = prices(100, 0)
+    X, y = table.drop("price"), table["price"].to_numpy()
+    member = catalogue()["ridge"].suited("regression").pipeline(outline(table_of(X, y))).fit(X, y)
+
+    def kept(large, rows):
+        task = SimpleNamespace(large=large, y=y, weights=None)
+        setup = SimpleNamespace(task=task, samples=SimpleNamespace(refit=lambda rung: rows), X=X)
+        one = SimpleNamespace(batch=SimpleNamespace(rung=0))
+        return sums_of_all(setup, [member], [one]) is not None
+
+    assert kept(None, None)
+    assert not kept(None, np.arange(50))  # the members saw some of the rows
+    assert not kept("a table of a database", None)  # the members may be trained on more rows later
 
 
 def test_a_model_without_stored_rows_has_no_sums_to_update(here):

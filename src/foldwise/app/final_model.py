@@ -126,6 +126,8 @@ def fit_members(
 
 def sums_of_all(setup: RunSetup, models: Sequence[Any], members: Sequence[Candidate]) -> LinearSums | None:
     """The sums with which linear members learn from further rows; None if they were not fitted on all rows."""
+    if setup.task.large is not None:  # members may be trained on more rows than are here
+        return None
     if any(setup.samples.refit(one.batch.rung) is not None for one in members):
         return None
     return sums_of(models, setup.X, setup.task.y, setup.task.weights)
