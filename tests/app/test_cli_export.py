@@ -55,8 +55,8 @@ def test_refused(weather_run, here, options, words):
     assert list(here.glob("*.sql")) == []
 
 
-def test_dates_are_refused_by_name(tree_run, here):
-    assert "contains dates, which cannot be exported to SQL" in refused("export", tree_run)
+def test_free_text_is_refused_by_name(tree_run, here):
+    assert "contains free text, which cannot be exported to SQL" in refused("export", tree_run)
 
 
 def test_onnx(weather_run, here):
