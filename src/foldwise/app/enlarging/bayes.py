@@ -6,10 +6,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
+from foldwise.bayes import NaiveBayes
 from foldwise.bayes.families import FAMILIES
 from foldwise.models.column_transformers import KeepColumns
 from foldwise.models.feature_selection import SelectInformative
 from foldwise.summaries.values import Values
+
+
+def valued_columns(model: NaiveBayes) -> list[str]:
+    """Return the columns whose distribution families need distinct values."""
+    return [name for name, family in model.families_.items() if FAMILIES[family].summary_type is Values]
 
 
 def bayes_from_facts(pipeline: Pipeline, rows: TrainingRows) -> tuple[Pipeline, int]:
@@ -22,8 +28,7 @@ def bayes_from_facts(pipeline: Pipeline, rows: TrainingRows) -> tuple[Pipeline, 
     if not chosen and select != "passthrough" and select is not None:
         raise CannotLearnError("its columns are not those of the engine")
     blank, families = select.blank_ if chosen else [], model.families_
-    valued = [name for name, family in families.items() if FAMILIES[family].summary_type is Values]
-    facts = rows.facts(model.schema_.names, valued, blank)
+    facts = rows.facts(model.schema_.names, valued_columns(model), blank)
     fitted = clone(model).set_params(families=families).fit_facts(facts)
     if rows.kept_out.height:
         fitted.forget(pipeline[:-1].transform(rows.kept_out), rows.y_of(rows.kept_out))

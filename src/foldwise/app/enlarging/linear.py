@@ -45,6 +45,7 @@ def linear_from_sums(pipeline: Pipeline, rows: TrainingRows) -> tuple[Pipeline, 
     center = float(np.mean(rows.task.y))
     features = Features.of(prepare, rows.large.target, center)
     compare(features, prepare, rows, center)
+    rows.check_time()
     with rows.interrupting():
         products = features.products(rows.expression())
     products -= local_products(prepare, rows, rows.kept_out, center)

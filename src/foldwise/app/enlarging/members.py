@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
 
-from foldwise.app.enlarging.bayes import bayes_from_facts
+from foldwise.app.enlarging.bayes import bayes_from_facts, valued_columns
 from foldwise.app.enlarging.boosters import LIBRARIES, booster_of, booster_on_more_rows, library_of
 from foldwise.app.enlarging.linear import linear_from_sums
 from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
@@ -30,7 +30,9 @@ def train_on_more_rows(setup: RunSetup, final: FinalModel, clock: Clock, *, inte
     task = setup.task
     assert task.large is not None
     end = setup.time.end - setup.time.reporting(final.large_files)
-    rows = TrainingRows(task.large, task, time.monotonic() + end - clock.elapsed)
+    models = [member[-1] for member in final.model.members if isinstance(member[-1], NaiveBayes)]
+    valued = tuple(sorted({name for model in models for name in valued_columns(model)}))
+    rows = TrainingRows(task.large, task, time.monotonic() + end - clock.elapsed, valued)
     work = [
         MemberWork.of(setup, final, i, member) for i, member in zip(final.weights, final.model.members, strict=True)
     ]
@@ -104,6 +106,4 @@ class MemberWork:
         train = SUMS.get(type(model))
         if train is None:
             raise CannotLearnError(OTHERS)
-        if rows.left < rows.large.seconds:  # what drawing the sample took: sums take about as long
-            raise CannotLearnError("there was not enough time")
         return train(self.member, rows)

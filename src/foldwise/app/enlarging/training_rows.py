@@ -37,6 +37,7 @@ class TrainingRows:
     large: LargeTable
     task: FitTask
     deadline: float  # of time.monotonic
+    valued: tuple[str, ...] = ()  # columns whose values some member needs, so that all members share one answer
     asked: dict[tuple[Any, ...], TableFacts] = field(default_factory=dict)  # facts that several members share
 
     @property
@@ -91,8 +92,10 @@ class TrainingRows:
 
     def facts(self, columns: Sequence[str], values: Sequence[str], blank: Sequence[str]) -> TableFacts:
         """Ask for the facts of all labeled rows; their classes are codes."""
+        values = sorted({*values, *self.valued})
         key = (tuple(columns), tuple(values), tuple(blank))
         if key not in self.asked:
+            self.check_time()
             with self.interrupting():
                 found = facts_of(
                     self.expression(blank), self.large.target, columns=columns, values=values, task="classification"
@@ -110,6 +113,11 @@ class TrainingRows:
             for batch in row_batches(rows, BATCH):
                 known = pl.Series([label in self.codes for label in batch[self.large.target].to_list()])
                 yield batch if known.all() else batch.filter(known)
+
+    def check_time(self) -> None:
+        """Raise if sums of all rows would take too long: they take about as long as drawing the sample did."""
+        if self.left < self.large.seconds:
+            raise CannotLearnError("there was not enough time")
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
