@@ -42,6 +42,27 @@ def as_polars(X: Any) -> pl.DataFrame:
     return pl.DataFrame([make(name, part) for name, part in zip(array_names(array.shape[1]), array.T, strict=True)])
 
 
+def library_of(X: Any) -> str:
+    """Return the library of a frame that results are converted to: pandas or pyarrow, and polars for anything else.
+
+    >>> library_of(np.eye(2))
+    'polars'
+    """
+    X = X.to_native() if isinstance(X, nw.DataFrame) else X
+    if isinstance(X, Table) or not is_frame(X):
+        return "polars"
+    frame = frame_of(X)
+    return str(frame.implementation.value) if frame.implementation.value in ("pandas", "pyarrow") else "polars"
+
+
+def frame_in(library: Any, frame: pl.DataFrame) -> Any:
+    """Convert a frame to pandas or pyarrow, or leave it a polars frame. Whole numbers and texts stay what they are."""
+    if library == "polars":
+        return frame
+    columns = {one.name: one.to_numpy() if one.dtype.is_numeric() else one.to_list() for one in frame}
+    return nw.from_dict(columns, backend=library).to_native()
+
+
 def as_series(name: str, values: Any) -> pl.Series:
     """Convert one value per row to a polars series."""
     if isinstance(values, nw.Series) or nw.dependencies.is_into_series(values):

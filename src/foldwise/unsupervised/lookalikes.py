@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.findings import short
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, frame_in, library_of
 from foldwise.data.html import html_table
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -79,6 +79,8 @@ class SimilarRows:
         For each similar row, the cells that differ, the largest difference first.
     left_out : mapping of str to str
         Columns that were not compared, each with the reason.
+    library : str
+        The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
 
     Examples
     --------
@@ -97,25 +99,29 @@ class SimilarRows:
     gaps: Floats
     differences: tuple[tuple[CellDifference, ...], ...]
     left_out: Mapping[str, str]
+    library: str = "polars"
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> Any:
         """Return the similar rows as a frame.
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame, pandas.DataFrame or pyarrow.Table
             One row per similar row: row, distance, n_different, differences.
         """
-        return pl.DataFrame(
-            {
-                "row": self.rows,
-                "distance": self.distances,
-                "n_different": pl.Series([len(one) for one in self.differences], dtype=pl.Int64),
-                "differences": pl.Series([words_of(one) for one in self.differences], dtype=pl.String),
-            }
+        return frame_in(
+            self.library,
+            pl.DataFrame(
+                {
+                    "row": self.rows,
+                    "distance": self.distances,
+                    "n_different": pl.Series([len(one) for one in self.differences], dtype=pl.Int64),
+                    "differences": pl.Series([words_of(one) for one in self.differences], dtype=pl.String),
+                }
+            ),
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -209,7 +215,8 @@ def similar(table: Any, row: Any, n: int = 10, *, distance: str = "gower", n_job
         cell_differences(encoder, query_frame, frame, int(other), gap)
         for other, gap in zip(found[0], gaps, strict=True)
     )
-    return SimilarRows(index, found[0], distances[0], encoder.names, gaps, differences, encoder.left_out)
+    shown = (index, found[0], distances[0], encoder.names, gaps, differences, encoder.left_out)
+    return SimilarRows(*shown, library_of(table))
 
 
 def index_of(row: Any, n_rows: int) -> int | None:

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import one_of, whole_at_least
-from foldwise.data.frames import as_series
+from foldwise.data.frames import as_series, frame_in, library_of
 from foldwise.data.html import html_table
 from foldwise.data.levels import is_missing
 from foldwise.errors import InputError
@@ -43,6 +43,8 @@ class RowRanking:
         The group of each row; None without groups.
     left_out : mapping of str to str
         Columns that were not compared, each with the reason.
+    library : str
+        The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
 
     Examples
     --------
@@ -58,6 +60,7 @@ class RowRanking:
     typicality: Floats | None
     groups: tuple[Any, ...] | None
     left_out: Mapping[str, str]
+    library: str = "polars"
 
     def most_central(self, n: int = 5) -> list[int]:
         """Return the rows with the smallest mean distance to the others.
@@ -111,12 +114,12 @@ class RowRanking:
                 found.setdefault(self.groups[row], []).append(row)
         return {group: rows[:n] for group, rows in sorted(found.items(), key=lambda item: str(item[0]))}
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> Any:
         """Return the figures of each row as a frame, in the order of the table.
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame, pandas.DataFrame or pyarrow.Table
             One row per row: row, mean_distance, leverage, and with groups also group and typicality.
         """
         columns: dict[str, Any] = {
@@ -127,7 +130,7 @@ class RowRanking:
         if self.groups is not None:
             columns["group"] = as_series("group", np.array(self.groups, dtype=object))
             columns["typicality"] = self.typicality
-        return pl.DataFrame(columns)
+        return frame_in(self.library, pl.DataFrame(columns))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw mean distance and leverage of each row, with the extreme rows named.
@@ -228,9 +231,8 @@ def rank_rows(
     in_sample = np.isin(np.arange(rows.n_rows), chosen)
     distances = sums[:, 0] / np.maximum(len(chosen) - in_sample, 1)
     typicality = None if labels is None else silhouettes(sums[:, 1:], members[:, 1:].sum(axis=0), codes, in_sample)
-    return RowRanking(
-        distances, leverages(rows), typicality, None if labels is None else tuple(labels), encoder.left_out
-    )
+    named = None if labels is None else tuple(labels)
+    return RowRanking(distances, leverages(rows), typicality, named, encoder.left_out, library_of(table))
 
 
 def checked_groups(groups: Any, n_rows: int) -> list[Any]:

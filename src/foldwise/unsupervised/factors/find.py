@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.data.arguments import one_of, whole_at_least
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, library_of
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.unsupervised.factors.bi_cross_validation import (
@@ -110,7 +110,15 @@ def find_factors(
     chosen = choose_number(errors, len(np.unique(data.sources))) if n_factors is None else n_factors
     found = decompose(data, method, chosen, int(rng.integers(1 << 31)))
     return Factors(
-        method, data.names, found.loadings, found.scores, found.explained, errors, n_factors is None, left_out
+        method,
+        data.names,
+        found.loadings,
+        found.scores,
+        found.explained,
+        errors,
+        n_factors is None,
+        left_out,
+        library_of(table),
     )
 
 

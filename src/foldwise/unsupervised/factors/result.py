@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import whole_at_least
+from foldwise.data.frames import frame_in
 from foldwise.data.html import html_table
 from foldwise.data.notes import hanging
 from foldwise.evaluation.plotting import axes
@@ -48,6 +49,8 @@ class Factors:
         Whether the number of factors was chosen by these errors rather than given by the caller.
     left_out : tuple of str
         Columns that were not used, each with the reason.
+    library : str
+        The library of the table, and so of the frame that `scores_frame` returns: "polars", "pandas" or "pyarrow".
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Factors:
     errors: Floats
     is_chosen: bool
     left_out: tuple[str, ...]
+    library: str = "polars"
 
     @property
     def n_factors(self) -> int:
@@ -120,15 +124,15 @@ class Factors:
         """
         return pl.DataFrame({"column": list(self.columns), **factor_columns(self.loadings)})
 
-    def scores_frame(self) -> pl.DataFrame:
+    def scores_frame(self) -> Any:
         """Return the scores as a frame.
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame, pandas.DataFrame or pyarrow.Table
             One row per row of the table: `row`, then `factor 1`, `factor 2`, …
         """
-        return pl.DataFrame({"row": np.arange(len(self.scores)), **factor_columns(self.scores)})
+        return frame_in(self.library, pl.DataFrame({"row": np.arange(len(self.scores)), **factor_columns(self.scores)}))
 
     def plot(self, ax: Any = None, top: int = 20) -> Any:
         """Plot the loadings of the columns that load most; without factors, plot how their number was chosen.

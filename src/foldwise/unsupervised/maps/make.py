@@ -9,7 +9,7 @@ import polars as pl
 from scipy.spatial.distance import cdist
 
 from foldwise.data.arguments import one_of, whole_at_least
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, library_of
 from foldwise.unsupervised.maps.distances import EuclideanRows, Floats, RowDistances, row_distances
 from foldwise.unsupervised.maps.distortion import distortion, neighbors_for
 from foldwise.unsupervised.maps.layouts import by_components, by_scaling, by_umap
@@ -105,6 +105,7 @@ def map_table(
         axis_names=axis_names,
         table=frame,
         left_out=left_out,
+        library=library_of(table),
     )
 
 

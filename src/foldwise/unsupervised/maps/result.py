@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.frames import as_series
+from foldwise.data.frames import as_series, frame_in
 from foldwise.data.html import html_table
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
@@ -51,6 +51,8 @@ class TableMap:
         The table, for colors.
     left_out : tuple of str
         Columns that do not influence the map, each with the reason.
+    library : str
+        The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
 
     Examples
     --------
@@ -72,6 +74,7 @@ class TableMap:
     axis_names: tuple[str, str]
     table: pl.DataFrame
     left_out: tuple[str, ...]
+    library: str = "polars"
 
     @property
     def summary(self) -> str:
@@ -84,16 +87,16 @@ class TableMap:
             f"{self.continuity:.2f})."
         )
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> Any:
         """Return the points as a frame.
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame, pandas.DataFrame or pyarrow.Table
             One row per row of the table: `row`, `x`, `y`.
         """
         x, y = self.points.T
-        return pl.DataFrame({"row": np.arange(len(x)), "x": x, "y": y})
+        return frame_in(self.library, pl.DataFrame({"row": np.arange(len(x)), "x": x, "y": y}))
 
     def plot(self, ax: Any = None, color: Any = None) -> Any:
         """Plot the map.

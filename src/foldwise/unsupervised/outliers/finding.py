@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
 from foldwise.data.arguments import above_zero, check_jobs, one_of, whole_at_least
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, library_of
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.folds.progress import Progress
@@ -121,7 +122,8 @@ def find_outliers(
         n_threads(n_jobs),
     )
     frame = as_polars(table)
-    return unusual_rows(frame, options, alpha) if reference is None else new_outliers(frame, reference, options, alpha)
+    found = unusual_rows(frame, options, alpha) if reference is None else new_outliers(frame, reference, options, alpha)
+    return replace(found, library=library_of(table))
 
 
 def unusual_rows(frame: pl.DataFrame, options: OutlierOptions, alpha: float) -> Outliers:

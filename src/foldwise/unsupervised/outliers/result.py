@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.data.findings import short
+from foldwise.data.frames import frame_in
 from foldwise.data.html import html_table
 from foldwise.evaluation.plotting import axes
 
@@ -101,6 +102,8 @@ class Outliers:
         What to know about the result.
     left_out : mapping of str to str
         Columns that were not compared, each with the reason.
+    library : str
+        The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
 
     Examples
     --------
@@ -122,6 +125,7 @@ class Outliers:
     outliers: tuple[Outlier, ...]
     notes: tuple[str, ...]
     left_out: Mapping[str, str]
+    library: str = "polars"
 
     @property
     def rows(self) -> NDArray[np.intp]:
@@ -134,25 +138,28 @@ class Outliers:
     def __len__(self) -> int:
         return len(self.outliers)
 
-    def to_frame(self) -> pl.DataFrame:
+    def to_frame(self) -> Any:
         """Return all rows as a frame, the most unusual one first.
 
         Returns
         -------
-        polars.DataFrame
+        polars.DataFrame, pandas.DataFrame or pyarrow.Table
             One row per row of the table: row, outlier, p_value, q_value, score, reasons.
         """
         reasons = {one.row: "; ".join(map(str, one.cells)) for one in self.outliers}
         order = np.argsort(-self.scores, kind="stable")
-        return pl.DataFrame(
-            {
-                "row": order,
-                "outlier": np.isin(order, self.rows),
-                "p_value": self.p_values[order],
-                "q_value": self.q_values[order],
-                "score": self.scores[order],
-                "reasons": pl.Series([reasons.get(int(row)) for row in order], dtype=pl.String),
-            }
+        return frame_in(
+            self.library,
+            pl.DataFrame(
+                {
+                    "row": order,
+                    "outlier": np.isin(order, self.rows),
+                    "p_value": self.p_values[order],
+                    "q_value": self.q_values[order],
+                    "score": self.scores[order],
+                    "reasons": pl.Series([reasons.get(int(row)) for row in order], dtype=pl.String),
+                }
+            ),
         )
 
     def plot(self, ax: Any = None) -> Any:
