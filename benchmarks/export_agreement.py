@@ -38,6 +38,7 @@ SIZES = ("n_estimators", "max_iter")
 DATABASES = {"duckdb": in_duckdb, "sqlite": in_sqlite, "postgres": in_postgres, "spark": in_spark}
 PLACES = (*DATABASES, "onnx")
 SPARK_TABLES = ("contact_lenses", "hepatitis", "penguins")
+NO_EXPORT = "There is no export of this kind of model:"
 LEAVES = "leaves"  # the case of a forest whose sums name its leaves
 KEY = "number of the row"
 TIE = 2e-6  # probabilities that are so near are tied
@@ -272,7 +273,7 @@ def agreement(cache: Path) -> list[str]:
     """Lines of the page: one per model and place, over all tables."""
     found = list({(one["table"], one["model"]): one for one in read_cache(cache)}.values())
     compared_in: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    refused: dict[tuple[str, str, str], list[str]] = {}
+    refused: dict[tuple[str, str], dict[str, list[str]]] = {}  # tables by model, by format and reason
     failed, unfitted, n_compared = [], [], Counter[str]()
     for one in found:
         if "unfitted" in one:
@@ -284,9 +285,10 @@ def agreement(cache: Path) -> list[str]:
                 n_compared[where] += one["rows"]
                 n_compared[f"{where} boundary"] += one["boundary"]
             elif "refused" in here and where in ("duckdb", "onnx"):
-                reason = one["model"] if here["refused"] == one["model"] else here["refused"].split(" Hint: ")[0]
-                key = (one["model"], "ONNX" if where == "onnx" else "SQL", reason)
-                refused.setdefault(key, []).append(one["table"])
+                to, reason = "ONNX" if where == "onnx" else "SQL", here["refused"].split(" Hint: ")[0]
+                if reason == one["model"] or (reason.endswith(f"{to}.") and not reason.startswith("column")):
+                    reason = NO_EXPORT
+                refused.setdefault((to, reason), {}).setdefault(one["model"], []).append(one["table"])
             elif "failed" in here:
                 failed.append(f"- {one['table']}, {one['model']}, {where}: {here['failed'].splitlines()[0][:120]}")
     tables = sorted({one["table"] for one in found})
@@ -316,15 +318,17 @@ def agreement(cache: Path) -> list[str]:
         "",
         "Refused by name:",
         "",
-        *(f"- {model} to {to} on {counted(names)}: {reason}" for (model, to, reason), names in sorted(refused.items())),
+        *(f"- {to}: {reason} {listed(by_model)}." for (to, reason), by_model in sorted(refused.items())),
     ]
     if unfitted:
         lines += ["", "Not fitted in Python:", "", *unfitted]
     if failed:
-        lines += ["", "Errors of databases:", "", *failed]
+        lines += ["", "Not compared (errors of databases, and queries that the time limit stopped):", "", *failed]
     return [*lines, "", f"Tables: {', '.join(tables)}."]
 
 
-def counted(names: Sequence[str]) -> str:
-    """The number of tables, or the name of one."""
-    return names[0] if len(names) == 1 else f"{len(names)} tables"
+def listed(by_model: dict[str, list[str]]) -> str:
+    """The models that were refused, with the tables if all have the same."""
+    models, tables = ", ".join(sorted(by_model)), {tuple(sorted(own)) for own in by_model.values()}
+    few = len(tables) == 1 and len(next(iter(tables))) < 4
+    return f"Table {', '.join(next(iter(tables)))}; {models}" if few else models
