@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE.parent))
 from tests.app.workbench.running import BROWSER, FLAGS, FOLDWISE, RunningBench  # noqa: E402
 
 N_LOADS = 5
+N_STARTS = 5
 WARM_SECONDS = 10  # until the workers have loaded their libraries
 HEAD = """# Benchmarks: pages of the workbench
 
@@ -28,6 +29,9 @@ Made by `benchmarks/workbench_pages.py` after a run of {budget} on `{name}`: the
 in chromium, and all bytes that were sent for the page. The first load also reads the run or the table in a worker,
 which the server starts beforehand. The others are the median of {n}. Browsers keep scripts and styles for an hour, but
 here every load fetches them.
+
+Cold start: `foldwise ui` printed its link {start:.2f} s after it was started. The result page, opened at once, was
+loaded {cold:.2f} s later. Both are medians of {n_starts} starts.
 
 | page | first load | further loads | bytes |
 |---|---|---|---|
@@ -48,6 +52,7 @@ def main() -> None:
         options = ["--target", given.target, "--budget", given.budget, "--out", "run", "--quiet"]
         command = [*FOLDWISE, "fit", table.name, *options]
         subprocess.run(command, cwd=folder, check=True)
+        start, cold = cold_starts(folder)
         with RunningBench(folder) as bench, sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
             context = browser.new_context()
@@ -56,9 +61,28 @@ def main() -> None:
             pages = ("/runs/run", "/runs/run/report", f"/data/{table.name}", "/runs", "/runs/run/ask")
             rows = [measured(context, bench.base + path, path) for path in pages]
             browser.close()
-    text = HEAD.format(budget=given.budget, name=given.table.stem, n=N_LOADS - 1) + "\n".join(rows) + "\n"
+    times = {"start": start, "cold": cold, "n_starts": N_STARTS}
+    text = HEAD.format(budget=given.budget, name=given.table.stem, n=N_LOADS - 1, **times) + "\n".join(rows) + "\n"
     (HERE / "workbench_pages.md").write_text(text, encoding="utf-8")
     print(text)
+
+
+def cold_starts(folder: Path) -> tuple[float, float]:
+    """Seconds until the link of a new server is printed, and from then until the result page is loaded."""
+    starts, loads = [], []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        for _ in range(N_STARTS):
+            page = browser.new_context().new_page()
+            began = time.perf_counter()
+            with RunningBench(folder) as bench:
+                printed = time.perf_counter()
+                page.request.get(bench.link)  # the cookie
+                page.goto(f"{bench.base}/runs/run", wait_until="load")
+                starts.append(printed - began)
+                loads.append(time.perf_counter() - printed)
+        browser.close()
+    return median(starts), median(loads)
 
 
 def measured(context: object, url: str, path: str) -> str:
