@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from foldwise import NaiveBayes
-from foldwise.engines import KeyFolds
+from foldwise.engines import KeyFolds, scans
 from foldwise.errors import InputError
 from foldwise.evaluation import nested_in_engine
 from tests.engines.conftest import loader
@@ -30,6 +30,21 @@ def test_naive_bayes(engine: str, request: pytest.FixtureRequest, tmp_path: Path
     assert list(found.best_params) == best
     np.testing.assert_allclose(found.fold_scores, outer, rtol=1e-9)
     assert "sample of 800 rows" in repr(found)
+
+
+def test_three_scans(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """DuckDB counts the categories and draws the sample in the scan of the sums, unless a column has too many."""
+    frame, found = mixed_table(3000).drop("by class"), []  # its pivot is poor, so that it is summed twice
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(frame)
+        for few in (1000, 2):
+            monkeypatch.setattr(scans, "FEW_LEVELS", few)
+            found.append(nested_in_engine(NaiveBayes(), GRID, table, "label", key="id", outer=3, inner=2))
+    hashed = [sum("md5" in text.lower() for text in one.statements) for one in found]
+    assert hashed == [2, 3]  # facts and scores
+    assert len(found[0].statements) == 5  # classes, key, pivots, facts, scores
+    np.testing.assert_allclose(found[0].inner_scores, found[1].inner_scores, rtol=1e-12)
+    np.testing.assert_allclose(found[0].fold_scores, found[1].fold_scores, rtol=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", *slow("brier")])

@@ -39,7 +39,12 @@ def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, labe
 
 
 def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> Asker:
-    """Join the logarithms of all categories, by column and fold. They are small tables of this machine."""
+    """Join the logarithms of all categories, by column and fold. They are small tables of this machine.
+
+    Numbers are converted before, once instead of once in each branch of a case.
+    """
+    numbers = {number_name(name): number(asker, asker.table[name]) for name in numeric_names(models[0])}
+    asker = Asker(asker.table.mutate(**numbers))
     folded, n_classes = asker.table, len(models[0].classes)
     joined = folded
     cells: dict[str, Any] = {}
@@ -66,6 +71,24 @@ def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> As
 def log_name(column: str, c: int) -> str:
     """Name the joined column of the logarithms of one class."""
     return f"(log {c} of {column})"
+
+
+def number_name(column: str) -> str:
+    """Name the converted numbers of a column."""
+    return f"(number of {column})"
+
+
+def numeric_names(model: FinishedModel) -> list[str]:
+    """Return the columns whose numbers are compared or subtracted."""
+    plain = [unweighted(likelihood) for likelihood in model.likelihoods]
+    bins = [table.name for one in plain if isinstance(one, BinnedLikelihood) for table in one.tables]
+    return [*bins, *[name for one in plain if isinstance(one, GaussianLikelihood) for name in one.names]]
+
+
+def converted(asker: Asker, name: str) -> Any:
+    """Return the numbers of a column, which may have been converted already."""
+    table = asker.table
+    return table[number_name(name)] if number_name(name) in table.columns else number(asker, table[name])
 
 
 def level_tables(model: FinishedModel) -> list[LevelTable]:
@@ -144,13 +167,14 @@ def look_up(asker: Asker, cell: Any, levels: Sequence[Any], logs: Floats) -> Any
 
 def joined_log(asker: Asker, cell: Any, logs: Floats, name: str) -> Any:
     """Return the joined logarithm, or that of a missing or unseen value."""
-    other = asker.ibis.ifelse(cell.isnull(), literal(asker, logs[-2]), literal(asker, logs[-1]))
+    missing, unseen = literal(asker, logs[-2]), literal(asker, logs[-1])
+    other = unseen if logs[-2] == logs[-1] else asker.ibis.ifelse(cell.isnull(), missing, unseen)
     return asker.ibis.coalesce(asker.table[name], other)
 
 
 def gaussian_terms(likelihood: GaussianLikelihood, j: int, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
     """Compute log N(x), which is 0 for a missing cell."""
-    x = number(asker, asker.table[likelihood.names[j]])
+    x = converted(asker, likelihood.names[j])
     found = []
     numbers = (likelihood.mean, likelihood.scale, likelihood.log_norm)
     for mean, scale, norm in zip(*[array[present, j] for array in numbers], strict=True):
@@ -161,7 +185,7 @@ def gaussian_terms(likelihood: GaussianLikelihood, j: int, asker: Asker, present
 
 def bin_terms(table: LevelTable, cuts: Floats, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
     """Look the bin of a number up; a value equal to a cut point is below it."""
-    x = number(asker, asker.table[table.name])
+    x = converted(asker, table.name)
     found = []
     for logs in finite(table.log[:, present]).T:
         cases = [(x.isnull(), literal(asker, logs[-2]))]

@@ -312,10 +312,17 @@ def pandas_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | N
 
 
 def polars_reader(series: nw.Series[Any], levels: Sequence[Level]) -> Reader | None:
-    """Return a reader that uses polars' enumerations; None if the series is not text in polars."""
-    if not series.implementation.is_polars() or not levels or are_text(levels) is not True:
+    """Return a reader that uses polars' types; None if the series is neither booleans nor text in polars."""
+    if not series.implementation.is_polars() or not levels:
         return None
     native, n_levels = series.to_native(), len(levels)
+    if series.dtype == nw.Boolean:
+        slots = {level: i for i, level in enumerate(levels)}
+        known = [slots.get(flag, n_levels + 1) for flag in (False, True)]
+        flags = native.cast(pl.Int8).fill_null(2).to_numpy()
+        return copy_reader_through(flags, np.array([*known, n_levels], dtype=np.int64))
+    if are_text(levels) is not True:
+        return None
     enumeration = pl.Enum([str(level) for level in levels])
 
     def read(start: int, stop: int, out: NDArray[Any]) -> None:

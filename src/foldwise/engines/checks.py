@@ -61,10 +61,10 @@ def decide_task(asker: Asker, target: str, task: str | None) -> str:
     return "regression" if known.n_unique() > MOST_NUMERIC_CLASSES else "classification"
 
 
-def check_unique(asker: Asker, key: str, n_rows: int) -> None:
+def check_unique(asker: Asker, key: str, answer: pl.DataFrame) -> None:
     """Refuse a key that is missing or that two rows share, because folds would not be reproducible."""
-    column = asker.table[key]
-    if asker.kind.name == "duckdb" and column.type().is_integer() and is_dense(asker, column, n_rows):
+    column, n_rows = asker.table[key], int(answer["n"].sum())
+    if "keys" in answer.columns and is_dense(asker, column, answer):
         return
     counted = asker.table.select(key=column)
     twice = counted.group_by("key").aggregate(counted.count().name("n"))
@@ -76,11 +76,12 @@ def check_unique(asker: Asker, key: str, n_rows: int) -> None:
         )
 
 
-def is_dense(asker: Asker, column: Any, n_rows: int) -> bool:
+def is_dense(asker: Asker, column: Any, answer: pl.DataFrame) -> bool:
     """Whether integers are present and unique in every row: one bit per possible value is enough, if they are dense."""
-    ends = asker.table.aggregate([column.min().name("low"), column.max().name("high"), column.count().name("n")])
-    [(low, high, n)] = asker.ask(ends).iter_rows()
-    if n != n_rows or not n_rows or high - low >= min(16 * n_rows, MOST_BITS):
+    low, high, n_rows = answer["low"].min(), answer["high"].max(), int(answer["n"].sum())
+    if int(answer["keys"].sum()) != n_rows or not isinstance(low, int) or not isinstance(high, int):
+        return False
+    if high - low >= min(16 * n_rows, MOST_BITS):
         return False
     base = asker.compile(asker.table.select(key=column.cast("int64")))
     text = f"SELECT bit_count(bitstring_agg(key, {int(low)}, {int(high)})) AS n FROM ({base}) AS base"

@@ -24,6 +24,7 @@ class EngineKind:
     extra: str  # of Foldwise, which installs what it needs
     grouping_sets: bool  # whether one scan can count several columns
     columnar: bool  # whether scanning one column costs less than scanning all of them
+    one_scan: bool = False  # whether one scan can return sums, counts of categories and a sample
     has_nan: bool = True  # SQLite stores NaN as NULL
     prepared: Preparation = lambda connection: nullcontext()
 
@@ -123,7 +124,9 @@ def hex_md5(text: str | None) -> str | None:
 ENGINES = {
     kind.name: kind
     for kind in (
-        EngineKind("duckdb", "DuckDB", "duckdb", grouping_sets=True, columnar=True, prepared=duckdb_snapshot),
+        EngineKind(
+            "duckdb", "DuckDB", "duckdb", grouping_sets=True, columnar=True, one_scan=True, prepared=duckdb_snapshot
+        ),
         EngineKind(
             "postgres", "PostgreSQL", "postgres", grouping_sets=True, columnar=False, prepared=postgres_snapshot
         ),

@@ -28,7 +28,7 @@ from foldwise.engines.checks import (
 from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_folds import KeyFolds, check_key
 from foldwise.engines.quantile_bins import rows_between
-from foldwise.engines.statements import Statements, pivot_of
+from foldwise.engines.statements import Beside, Statements, level_type, pivot_of
 from foldwise.engines.table_facts import Cell, CellFacts, TableFacts
 from foldwise.errors import InputError
 from foldwise.summaries.counts import CategoryCounts, Counts
@@ -42,6 +42,8 @@ T = TypeVar("T")
 NUMBERS_PER_STATEMENT = 100  # columns; Ibis compiles in time quadratic in their number
 PAIRS_PER_STATEMENT = 500
 SETS_PER_STATEMENT = 30
+FEW_LEVELS = 1000  # about; columns with more categories are counted in a statement of their own
+LABEL, KEY = "(label)", "(key)"  # columns of a sample
 MOST_VALUES = 10_000
 MOST_LEVELS = 10_000
 
@@ -105,16 +107,38 @@ def facts_of(
     statement sums all numeric columns about their pivots, and one counts all categories. If a pivot turns out to be too
     far from the mean of a class, the column is summed again about the means of its classes.
     """
-    asker = Asker(table)
-    for name, most in (("max_values", max_values), ("max_levels", max_levels)):
+    wanted = Wanted(columns, folds, tuple(values), gram, task, max_values, max_levels, cuts)
+    return facts_and_sample(table, target, wanted)[0]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of an engine: the parameters of `facts_of`, and the size of a sample."""
+
+    columns: Sequence[str] | None = None
+    folds: KeyFolds | None = None
+    values: tuple[str, ...] = ()
+    gram: bool = False
+    task: str | None = None
+    max_values: int = MOST_VALUES
+    max_levels: int = MOST_LEVELS
+    cuts: Mapping[str, Sequence[float]] | None = None
+    sample: int = 0  # rows, roughly; 0: none
+
+
+def facts_and_sample(table: Any, target: str, wanted: Wanted) -> tuple[TableFacts, pl.DataFrame | None]:
+    """Do the work of `facts_of`, and draw a sample if the engine can return it from the same scan."""
+    asker, folds = Asker(table), wanted.folds
+    for name, most in (("max_values", wanted.max_values), ("max_levels", wanted.max_levels)):
         whole_at_least(name, most, 1)
     with asker.prepared():
-        scan = Scan.of(asker, target, columns, folds, values, task)
+        scan = Scan.of(asker, target, wanted)
         moments, pivots = scan.moments()
-        counts = scan.counts(max_levels)
-        valued, found = scan.values([name for name in values if name not in (cuts or {})], max_values)
-        edges, bins = rows_between(scan, [name for name in values if name not in valued], cuts or {})
-        grams = scan.grams(moments, pivots) if gram else None
+        counts = scan.counts(wanted.max_levels)
+        cuts = wanted.cuts or {}
+        valued, found = scan.values([name for name in wanted.values if name not in cuts], wanted.max_values)
+        edges, bins = rows_between(scan, [name for name in wanted.values if name not in valued], cuts)
+        grams = scan.grams(moments, pivots) if wanted.gram else None
     cells = {
         cell: CellFacts(
             scan.rows[cell],
@@ -126,7 +150,7 @@ def facts_of(
         )
         for cell in scan.rows
     }
-    return TableFacts(
+    facts = TableFacts(
         scan.schema,
         target,
         scan.classes,
@@ -138,6 +162,7 @@ def facts_of(
         tuple(asker.statements),
         edges,
     )
+    return facts, scan.sample()
 
 
 @dataclass(frozen=True)
@@ -151,20 +176,14 @@ class Scan:
     categorical: tuple[str, ...]
     classes: NDArray[Any] | None
     totals: Floats = field(default_factory=lambda: np.empty(0))  # (K,): rows of each class
+    beside: Beside = field(default_factory=Beside)
     rows: dict[Cell, Floats] = field(default_factory=dict)  # (K,), by fold; from the first answer that has folds
+    answers: list[pl.DataFrame] = field(default_factory=list)  # to the sums, the first of which have what is beside
 
     @classmethod
-    def of(
-        cls,
-        asker: Asker,
-        target: str,
-        columns: Sequence[str] | None,
-        folds: KeyFolds | None,
-        values: Sequence[str],
-        task: str | None,
-    ) -> Scan:
-        """Check the columns, decide the task, and count the rows of each class and fold."""
-        known = asker.table.schema()
+    def of(cls, asker: Asker, target: str, wanted: Wanted) -> Scan:
+        """Check the columns, decide the task, and count the rows of each class."""
+        known, columns, folds, values = asker.table.schema(), wanted.columns, wanted.folds, wanted.values
         check_there([target, *(() if folds is None else [folds.key])], known.names)
         if folds is not None:
             key = known[folds.key]
@@ -177,18 +196,24 @@ class Scan:
         categorical = tuple(column.name for column in schema if column.kind != "numeric")
         if unknown := [name for name in values if name not in numeric]:
             raise InputError(f"values must be numeric columns of the table, got {listing(unknown)}.")
-        is_quantity = decide_task(asker, target, task) == "regression"
+        is_quantity = decide_task(asker, target, wanted.task) == "regression"
         statements = Statements(asker, target, is_quantity, folds)
-        answer = asker.ask(statements.count_classes())
+        one_scan = asker.kind.one_scan and folds is not None
+        texts = categorical[:SETS_PER_STATEMENT] if one_scan else ()
+        answer = asker.ask(statements.count_classes(texts))
         n_rows = int(answer["n"].sum())
         if not n_rows:
             raise InputError("the table must have at least one row, but has none.")
         if folds is not None:
-            check_unique(asker, folds.key, n_rows)
+            check_unique(asker, folds.key, answer)
         classes = None if is_quantity else sorted_classes(answer, target)
         blank = cls(asker, replace(statements, folds=None), schema, numeric, categorical, classes)
         totals = blank.by_cell(answer, ["n"])[()][:, 0]
-        return replace(blank, statements=statements, totals=totals)
+        few = [name for j, name in enumerate(texts) if (answer[f"d{j}"] <= FEW_LEVELS).all()]
+        share = min(1.0, wanted.sample / n_rows) if one_scan else 0.0
+        drawn = (*schema.names, target, *(() if folds is None else (folds.key,)))
+        beside = Beside(tuple((name, level_type(known[name])) for name in few), share, drawn)
+        return replace(blank, statements=statements, totals=totals, beside=beside)
 
     @property
     def labels(self) -> list[Any]:
@@ -200,7 +225,9 @@ class Scan:
         index = {label: i for i, label in enumerate(self.labels)}
         levels = [name for name in self.statements.groups if name != "label"]
         found: dict[Cell, Floats] = {}
-        numbers = answer.select(pl.col(names).cast(pl.Float64).fill_null(0.0)).to_numpy()
+        numbers = np.zeros((answer.height, len(names)))
+        for j, name in enumerate(names):
+            numbers[:, j] = answer[name].cast(pl.Float64).fill_null(0.0).to_numpy()
         for row, line in zip(numbers, answer.iter_rows(named=True), strict=True):
             cell = tuple(int(line[name]) for name in levels)
             part = found.setdefault(cell, np.zeros((len(index), len(names))))
@@ -216,9 +243,9 @@ class Scan:
         shape = (len(self.labels), len(names))
         found: dict[Cell, Moments] = {}
         pivots, types = np.zeros(shape), self.asker.table.schema()
-        for some in chunks(range(len(names)), NUMBERS_PER_STATEMENT):
+        for some in chunks(range(len(names)), NUMBERS_PER_STATEMENT) if names else [[]]:
             own = [names[j] for j in some]
-            [line] = self.asker.ask(self.statements.pivots(own)).iter_rows(named=True)
+            [line] = self.asker.ask(self.statements.pivots(own)).iter_rows(named=True) if own else [{}]
             whole = [types[name].is_integer() for name in own]
             pivots[:, some] = [
                 pivot_of(line[f"mean{j}"], line[f"low{j}"], line[f"high{j}"], whole[j]) for j in range(len(own))
@@ -231,14 +258,13 @@ class Scan:
                 better = self._moments([names[j] for j in again], pivots[:, again])
                 parts = {cell: replaced(part, better[cell], poor) for cell, part in parts.items()}
             for cell, part in parts.items():
-                found[cell] = replaced(found.get(cell, Moments.empty(*shape)), part, np.array(some))
-        if not self.rows:  # there are no numeric columns
-            self.check_rows(self.asker.ask(self.statements.count_rows()))
-            found = {cell: Moments.empty(*shape) for cell in self.rows}
+                found[cell] = replaced(found.get(cell, Moments.empty(*shape)), part, np.array(some, dtype=np.intp))
         return found, pivots
 
     def _moments(self, names: Sequence[str], pivots: Floats) -> dict[Cell, Moments]:
-        answer = self.asker.ask(self.statements.sums(names, pivots, self.labels))
+        beside = Beside() if self.answers else self.beside
+        answer = self.asker.ask(self.statements.sums(names, pivots, self.labels, beside))
+        self.answers.append(answer)
         fields = [f"{kind}{j}" for kind in "nsq" for j in range(len(names))]
         self.check_rows(answer)
         found = {}
@@ -260,19 +286,41 @@ class Scan:
             refuse_change()
 
     def counts(self, most: int) -> dict[Cell, Counts]:
-        """Ask for the counts of all categories."""
+        """Ask for the counts of all categories that have not been counted beside the sums."""
         types = self.asker.table.schema()
-        wanted = [(name, "flag" if types[name].is_boolean() else "text") for name in self.categorical]
+        known = self._counted_beside()
+        wanted = [(name, level_type(types[name])) for name in self.categorical if name not in known]
+        known |= dict(zip([name for name, _ in wanted], self._levels(wanted, most), strict=True))
         columns: dict[Cell, list[CategoryCounts]] = {cell: [] for cell in self.rows}
-        for (name, kind), answer in zip(wanted, self._levels(wanted, most), strict=True):
+        for name in self.categorical:
+            answer = known[name]
             if answer["level"].n_unique() > most:
                 raise InputError(
                     f"column {name!r} has more than max_levels={most:,} categories.",
                     "leave the column out, or raise max_levels.",
                 )
-            for cell, part in self._tables(answer, name, kind == "flag").items():
+            for cell, part in self._tables(answer, name, types[name].is_boolean()).items():
                 columns[cell].append(part)
         return {cell: Counts(tuple(found)) for cell, found in columns.items()}
+
+    def _counted_beside(self) -> dict[str, pl.DataFrame]:
+        """Return the categories that were counted in the scan of the sums."""
+        found, groups = {}, list(self.statements.groups)
+        for j, (name, kind) in enumerate(self.beside.levels):
+            cells = pl.col("pair").struct
+            level = cells.field("key").cast(pl.Int64 if kind == "flag" else pl.String).alias("level")
+            pairs = self.answers[0].select(*groups, pair=pl.col(f"h{j}")).explode("pair").drop_nulls("pair")
+            found[name] = pairs.select(*groups, level, cells.field("value").alias("n"))
+        return found
+
+    def sample(self) -> pl.DataFrame | None:
+        """Return the rows of the sample, if it was drawn beside the sums."""
+        if not self.beside.share:
+            return None
+        rows = self.answers[0].select(pl.col("sample").explode()).drop_nulls()
+        frame = pl.DataFrame([rows["sample"].struct.field(f"r{j}") for j in range(len(self.beside.names))])
+        names = self.beside.names[:-2]  # then target and key
+        return frame.rename(dict(zip(frame.columns, [*names, LABEL, KEY], strict=True)))
 
     def values(self, names: Sequence[str], most: int) -> tuple[tuple[str, ...], dict[Cell, Values]]:
         """Ask for the distinct values of the numeric columns that do not have too many."""

@@ -16,6 +16,15 @@ PIVOT_ROWS = 1000  # rows from which the first pivots are taken
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What an engine returns from the scan that sums the numeric columns, if it can: so each key is hashed once."""
+
+    levels: tuple[tuple[str, str], ...] = ()  # columns whose values are counted, by name and type
+    share: float = 0.0  # of the rows, which are returned as a sample
+    names: tuple[str, ...] = ()  # the columns of the sample
+
+
+@dataclass(frozen=True)
 class Statements:
     """The statements about one table, its target and its folds."""
 
@@ -43,14 +52,22 @@ class Statements:
         named = [expression.name(name) for name, expression in found.items()]
         return base.group_by(list(self.groups)).aggregate(named) if self.groups else base.aggregate(named)
 
-    def count_rows(self) -> Any:
-        """Count the rows of each class and fold."""
-        base = self.asker.table.select(**self.group_columns(), one=self.asker.ibis.literal(1))
-        return self.aggregate(base, {"n": base.count()})
+    def count_classes(self, texts: Sequence[str] = ()) -> Any:
+        """Count the rows of each class: no key is hashed, so this is far cheaper than sums by fold.
 
-    def count_classes(self) -> Any:
-        """Count the rows of each class: no key is hashed, so this is far cheaper than `count_rows`."""
-        return replace(self, folds=None).count_rows()
+        Of an engine that can return everything in one scan, the range of an integer key and roughly the number of
+        categories of the columns `texts` are asked as well.
+        """
+        by_class, table = replace(self, folds=None), self.asker.table
+        more = {f"c{j}": level(self.asker, name, "text") for j, name in enumerate(texts)}
+        ranged = self.folds is not None and self.asker.kind.one_scan and table[self.folds.key].type().is_integer()
+        if self.folds is not None and ranged:
+            more["key"] = table[self.folds.key]
+        base = table.select(**by_class.group_columns(), one=self.asker.ibis.literal(1), **more)
+        found = {"n": base.count(), **{f"d{j}": base[f"c{j}"].approx_nunique() for j in range(len(texts))}}
+        if ranged:
+            found |= {"low": base.key.min(), "high": base.key.max(), "keys": base.key.count()}
+        return by_class.aggregate(base, found)
 
     def pivots(self, columns: Sequence[str]) -> Any:
         """Return mean, least and largest value of some rows of each column."""
@@ -63,14 +80,16 @@ class Statements:
             found |= {f"mean{j}": x.mean(), f"low{j}": x.min(), f"high{j}": x.max()}
         return base.aggregate([expression.name(name) for name, expression in found.items()])
 
-    def shifted(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any]) -> Any:
-        """Select the columns minus their pivots (K, d)."""
+    def shifted(
+        self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], more: dict[str, Any] | None = None
+    ) -> Any:
+        """Select the columns minus their pivots (K, d), and more expressions."""
         groups = self.group_columns()
         shifted = {
             f"x{j}": number(self.asker, self.asker.table[name]) - self._pivot(pivots[:, j], labels)
             for j, name in enumerate(columns)
         }
-        return self.asker.table.select(**groups, **shifted)
+        return self.asker.table.select(**groups, **shifted, **({} if more is None else more))
 
     def _pivot(self, values: Floats, labels: Sequence[Any]) -> Any:
         """Return one pivot for all classes, or one for each."""
@@ -81,10 +100,19 @@ class Statements:
         cases = [(label == one, literal(self.asker, value)) for one, value in zip(labels, values.tolist(), strict=True)]
         return self.asker.ibis.cases(*cases, else_=first)
 
-    def sums(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any]) -> Any:
-        """Sum the columns and their squares, about their pivots."""
-        base = self.shifted(columns, pivots, labels)
+    def sums(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], beside: Beside) -> Any:
+        """Sum the columns and their squares, about their pivots, and return more from the same scan."""
+        more = {f"c{j}": level(self.asker, *one).cast("string") for j, one in enumerate(beside.levels)}
+        if self.folds is not None and beside.share:
+            more |= {f"r{j}": self.asker.table[name] for j, name in enumerate(beside.names)}
+            more["drawn"] = is_sampled(self.asker, self.folds, beside.share)
+        base = self.shifted(columns, pivots, labels, more or {"one": self.asker.ibis.literal(1)})
         found: dict[str, Any] = {"n": base.count()}
+        for j in range(len(beside.levels)):
+            found[f"h{j}"] = counted_levels(self.asker, base[f"c{j}"])
+        if "drawn" in more:
+            row = self.asker.ibis.struct({f"r{j}": base[f"r{j}"] for j in range(len(beside.names))})
+            found["sample"] = row.collect(where=base.drawn)
         for j in range(len(columns)):
             x = base[f"x{j}"]
             found |= {f"n{j}": x.count(), f"s{j}": x.sum(), f"q{j}": (x * x).sum()}
@@ -138,6 +166,11 @@ def literal(asker: Asker, value: float) -> Any:
     return asker.ibis.literal(repr(float(value))).cast("float64")
 
 
+def level_type(kind: Any) -> str:
+    """Name how the categories of a column are counted, by its type."""
+    return "flag" if kind.is_boolean() else "text"
+
+
 def level(asker: Asker, name: str, kind: str) -> Any:
     """Return a column whose values are counted."""
     column = asker.table[name]
@@ -146,6 +179,19 @@ def level(asker: Asker, name: str, kind: str) -> Any:
     if kind == "flag":
         return asker.ibis.cases((column, 1), (~column, 0)).cast("int64")
     return column.cast("string")
+
+
+def counted_levels(asker: Asker, cells: Any) -> Any:
+    """Return how often each text occurs, as a list of pairs; missing cells are not counted."""
+    pairs, counts = "array<struct<key: string, value: int64>>", "map<string, int64>"
+
+    @asker.ibis.udf.agg.builtin(signature=(("string",), counts))  # type: ignore[untyped-decorator]
+    def histogram(cells: Any) -> Any: ...
+
+    @asker.ibis.udf.scalar.builtin(signature=((counts,), pairs))  # type: ignore[untyped-decorator]
+    def map_entries(counts: Any) -> Any: ...
+
+    return map_entries(histogram(cells))
 
 
 def key_digits(asker: Asker, folds: KeyFolds, part: int) -> Any:
@@ -173,6 +219,8 @@ def fold_of(asker: Asker, folds: KeyFolds, part: int, n: int) -> Any:
 
 def is_sampled(asker: Asker, folds: KeyFolds, share: float) -> Any:
     """Return whether a row is in a sample of this share of all rows."""
+    if share >= 1:
+        return asker.ibis.literal(value=True)
     return key_digits(asker, folds, SAMPLE) < as_digits(threshold(share))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from sklearn.model_selection import ParameterGrid
 from foldwise.engines.asking import Asker
 from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_folds import OUTER, KeyFolds
-from foldwise.engines.scans import facts_of
+from foldwise.engines.scans import KEY, LABEL, Wanted, facts_and_sample
 from foldwise.engines.statements import fold_of, is_sampled
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
@@ -174,12 +172,12 @@ def nested_in_engine(
 
     Notes
     -----
-    The engine reads all rows six times for naive Bayes: to count classes, to check the key, to sum numeric columns and
-    to count categories by class and (outer, inner) fold, to draw a sample, and to score rows. All models are finished
-    from the sums and counts. The settings are compared on the sample, which is the only part of the table that leaves
-    the engine. The chosen models are scored on all rows by generated SQL. Linear models need four scans: sums of
-    products replace the counts of categories. Their squared error follows from the Gram matrices of the test folds, so
-    no rows are drawn or scored.
+    DuckDB reads all rows three times for naive Bayes: to count classes and check the key; to sum numeric columns and
+    count categories by class and (outer, inner) fold, and draw a sample; and to score rows. Other engines need a scan
+    for each of these. All models are finished from the sums and counts. The settings are compared on the sample, which
+    is the only part of the table that leaves the engine. The chosen models are scored on all rows by generated SQL.
+    Linear models need four scans: sums of products replace the counts of categories. Their squared error follows from
+    the Gram matrices of the test folds, so no rows are drawn or scored.
     """
     with Asker(table).prepared():  # all statements see the same rows
         return nested_on_snapshot(
@@ -201,7 +199,8 @@ def nested_on_snapshot(
     """Do the work of `nested_in_engine`."""
     is_linear = not hasattr(estimator, "fit_facts")
     task = "regression" if is_regressor(estimator) else "classification"
-    facts = facts_of(table, target, columns=columns, folds=folds, values=values, gram=is_linear, task=task)
+    wanted = Wanted(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
+    facts, rows = facts_and_sample(table, target, wanted)
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
@@ -215,7 +214,7 @@ def nested_on_snapshot(
         raise InputError(
             "nested cross-validation of RidgeClassifier inside an engine is not supported.", "use NaiveBayes."
         )
-    return ClassStudy(estimator, tuple(found), facts, Asker(table), metric, sample).run()
+    return ClassStudy(estimator, tuple(found), facts, Asker(table), metric, sample).run(rows)
 
 
 def nested_of_sums(
@@ -262,10 +261,10 @@ class ClassStudy:
         assert self.facts.folds is not None
         return self.facts.folds
 
-    def run(self) -> EngineNestedResult:
-        """Compare the settings on the sample, then score the chosen models on all rows."""
+    def run(self, rows: pl.DataFrame | None) -> EngineNestedResult:
+        """Compare the settings on the sample, which may be drawn already, then score the chosen models on all rows."""
         with self.asker.prepared():
-            rows = self.asker.ask(self._sampled())
+            rows = self.asker.ask(self._sampled()) if rows is None else rows
             if rows.height < 10 * self.folds.outer * (self.folds.inner or 1) and rows.height < self.facts.n_rows:
                 raise InputError(f"the sample has only {rows.height} rows.", "pass a larger sample=.")
             inner, spread = self._inner_scores(rows)
@@ -303,39 +302,31 @@ class ClassStudy:
         share = min(1.0, self.sample / self.facts.n_rows)
         table = self.asker.table
         some = table.filter(is_sampled(self.asker, self.folds, share)) if share < 1 else table
-        return some.select(
-            *self.facts.schema.names, **{"(key)": some[self.folds.key], "(label)": some[self.facts.target]}
-        )
+        return some.select(*self.facts.schema.names, **{KEY: some[self.folds.key], LABEL: some[self.facts.target]})
 
     def _inner_scores(self, rows: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the inner scores of all settings (outer, settings), and their standard errors."""
-        assigned = self.folds.assign(rows["(key)"].to_list())
+        assigned = self.folds.assign(rows[KEY].to_list())
         X = rows.select(self.facts.schema.names)
         classes = self.facts.classes
         assert classes is not None
         index = {label: c for c, label in enumerate(classes.tolist())}
-        y = np.array([index[label] for label in rows["(label)"].to_list()])
+        y = np.array([index[label] for label in rows[LABEL].to_list()])
         losses: list[list[list[NDArray[np.float64]]]] = []
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # kernels release the lock of the interpreter
-            for o in range(self.folds.outer):
-                parts: list[list[NDArray[np.float64]]] = [[] for _ in self.settings]
-                for i in range(self.folds.inner or 0):
-                    test = np.flatnonzero((assigned[:, 0] != o) & (assigned[:, 1] == i))
-                    if not test.size:
-                        continue
-                    given = partial(self._scores, self.facts.train(o, i), X[test], y[test])
-                    for s, scores in enumerate(pool.map(given, self.settings)):
-                        parts[s].append(scores)
-                losses.append(parts)
+        for o in range(self.folds.outer):
+            parts: list[list[NDArray[np.float64]]] = [[] for _ in self.settings]
+            for i in range(self.folds.inner or 0):
+                test = np.flatnonzero((assigned[:, 0] != o) & (assigned[:, 1] == i))
+                if not test.size:
+                    continue
+                train, rest = self.facts.train(o, i), X[test]
+                for s, setting in enumerate(self.settings):  # in one thread: two would wait for the interpreter's lock
+                    logs = self._model(train, setting).predict_log_proba(rest)
+                    parts[s].append(row_scores(logs, y[test], self.metric))
+            losses.append(parts)
         means = np.array([[np.concatenate(one).mean() for one in parts] for parts in losses])
         errors = [[np.concatenate(one).std(ddof=1) / np.sqrt(sum(map(len, one))) for one in p] for p in losses]
         return means, np.array(errors)
-
-    def _scores(
-        self, train: TableFacts, X: pl.DataFrame, y: NDArray[np.intp], setting: dict[str, Any]
-    ) -> NDArray[np.float64]:
-        """Score some rows with the model of a setting."""
-        return row_scores(self._model(train, setting).predict_log_proba(X), y, self.metric)
 
     def _scored(self, models: Sequence[Any]) -> Any:
         """Sum the scores of all rows, each by the model of its outer fold."""

@@ -13,14 +13,11 @@ import pytest
 from foldwise import predict_file
 from foldwise.app.serving.json_rows import RowReader, records_in
 from foldwise.app.serving.micro_batches import BusyError, MicroBatches
-from foldwise.app.serving.openapi import EXAMPLES, example_row
 from foldwise.app.serving.prediction_app import PredictionApp, ServingLimits
 from foldwise.app.serving.served_model import RequestRows, open_served, url_name
 from foldwise.errors import InputError
-from foldwise.evaluation.drift.profiles import profile_table
 from tests.app.command_line import refused
-from tests.app.runs import folder_of
-from tests.app.serving.conftest import MIXED, PLAIN, fitted
+from tests.app.serving.conftest import MIXED, PLAIN
 from tests.app.web.requests import ask, send_request
 
 CSV = {"content-type": "text/csv"}
@@ -342,15 +339,3 @@ def test_numbers_keep_their_value():
     assert reader.cells(records_in(b'{"a": 9007199254740993}')[0]) is None  # no float has this value
     assert reader.frame([(2**53,)])["a"][0] == 2**53
     assert len(RequestRows([(1.0,), (2.0,)]).part(0, 1)) == 1
-
-
-def test_the_example_of_the_page_is_a_typical_row(tmp_path):
-    columns = [one.to_dict() for one in profile_table(PLAIN.X)]
-    path = folder_of(tmp_path / "run", fitted(PLAIN, "naive_bayes"), PLAIN.X, reference={"columns": columns})
-    (model,) = open_served([path]).values()
-    row = example_row(model)
-    assert row["size"] == pytest.approx(PLAIN.X["size"].median(), abs=0.3)
-    assert row["color"] == PLAIN.X["color"].drop_nulls().mode().sort()[0]
-    assert not model.read_json(json.dumps(row).encode()).notes
-    model.stored.metadata["reference"] = {"columns": [{"name": 3}]}  # damaged
-    assert example_row(model)["size"] == EXAMPLES["number"]

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 import foldwise
 from foldwise.app.serving.served_model import ServedModel
-from foldwise.errors import InputError
-from foldwise.evaluation.drift.profiles import profiles_of
 
 CELLS: dict[str, list[str]] = {
     "number": ["number", "null"],
@@ -117,32 +113,11 @@ def model_schemas(model: ServedModel) -> dict[str, Any]:
 
 
 def example_row(model: ServedModel) -> dict[str, Any]:
-    """A row with a typical value in each column, or with one of the right type if the model file has no summaries."""
-    typical = typical_cells(model)
+    """A row with a value of the right type in each column."""
     return {
-        name: typical.get(name, min(model.levels.get(name, ()), default=EXAMPLES[kind]))
-        if kind in ("text", "number")
-        else EXAMPLES[kind]
+        name: min(model.levels.get(name, ()), default=EXAMPLES[kind]) if kind == "text" else EXAMPLES[kind]
         for name, kind in model.stored.kinds.items()
     }
-
-
-def typical_cells(model: ServedModel) -> dict[str, Any]:
-    """The medians of numbers and the most frequent categories, from the summaries that `fit` stores for `check`."""
-    given = model.stored.metadata.get("reference")
-    try:
-        profiles = profiles_of(given.get("columns") if isinstance(given, dict) else ())
-    except InputError:  # a damaged summary must not stop predictions
-        return {}
-    found: dict[str, Any] = {}
-    for name, profile in profiles.items():
-        kind = model.stored.kinds.get(name)
-        if kind == "number" and profile.kind == "number" and len(profile.grid):
-            middle = float(profile.grid[np.searchsorted(profile.below, profile.n_known / 2)])
-            found[name] = int(middle) if middle.is_integer() else middle
-        elif kind == "text" and profile.levels:
-            found[name] = profile.levels[0]
-    return found
 
 
 def operation(key: str, summary: str, content: dict[str, Any]) -> dict[str, Any]:
