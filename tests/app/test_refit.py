@@ -73,6 +73,15 @@ def test_both_models_are_scored_on_the_same_rows_by_the_corrected_test(logistic)
     assert 'id="refit"' in render(found.to_dict())
 
 
+def test_a_booster_of_a_model_file_is_fitted_again(tmp_path):
+    run = fake_fit(people(300, 0), target="y", models=["lightgbm"]).save(tmp_path / "run")
+    found = refit(run, people(200, 2), out=tmp_path / "again")
+    assert found.n_rows == 200
+    new = people(50, 3).drop("y")
+    assert not np.allclose(found.model.predict_proba(new), open_model(run / "model.foldwise").predict_proba(new))
+    refit(tmp_path / "again", people(200, 4))  # and again from the new file
+
+
 def test_a_relation_that_changed_makes_the_new_model_better(logistic):
     flipped = people(400, 2).with_columns(y=pl.when(pl.col("y") == "yes").then(pl.lit("no")).otherwise(pl.lit("yes")))
     found = refit(logistic, flipped)
