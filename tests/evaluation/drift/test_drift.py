@@ -11,7 +11,7 @@ from scipy import stats
 
 from foldwise.errors import InputError
 from foldwise.evaluation.drift.expected import ScoreReference, simulated_score
-from foldwise.evaluation.drift.moving import moved_back
+from foldwise.evaluation.drift.moving import moved_back, moved_numbers
 from foldwise.evaluation.drift.profiles import ColumnCounts, ColumnProfile, profile_column, profiles_of
 from foldwise.evaluation.drift.shifts import corrected_shifts, homogeneity, shift_of
 from foldwise.evaluation.metrics import class_metric, value_metric
@@ -179,3 +179,14 @@ def test_an_area_is_expected_by_drawing_labels():
     proba, metric = np.stack([1 - p, p], 1), class_metric("roc_auc", np.array([0, 1]))
     found = simulated_score(metric, proba, rng)
     assert found.low <= metric((rng.uniform(size=2_000) < p).astype(int), proba) <= found.high
+
+
+@pytest.mark.parametrize("kind", [pl.Time(), pl.Duration("ms"), pl.Date(), pl.Datetime("ns", "Europe/Berlin")])
+def test_dates_times_and_durations_are_profiled_and_moved(kind):
+    days = pl.Series("t", np.arange(1, 41) * (1 if kind == pl.Date else 10**9)).cast(kind)
+    profile = profile_column(days)
+    assert (profile.kind, profile.n_missing) == ("number", 0)
+    moved = moved_numbers(days, profile, np.random.default_rng(0))
+    assert moved.dtype == kind
+    assert moved.is_sorted()
+    assert days.min() <= moved.min() <= moved.max() <= days.max()

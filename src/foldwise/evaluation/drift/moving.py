@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from foldwise.evaluation.drift.profiles import ColumnProfile, numbers_of
+from foldwise.evaluation.drift.profiles import ColumnProfile, counted_in, numbers_of
 
 FEW_VALUES = 20  # a number with fewer different values is not interpolated
 
@@ -51,7 +51,7 @@ def moved_numbers(column: pl.Series, profile: ColumnProfile, rng: np.random.Gene
         values[rng.choice(np.flatnonzero(known), -surplus, replace=False)] = np.nan
     found = pl.Series(column.name, values).fill_nan(None)
     if column.dtype.is_temporal():
-        return found.round().cast(pl.Int64).cast(pl.Datetime("us")).cast(column.dtype)
+        return found.round().cast(pl.Int64).cast(counted_in(column.dtype)).cast(column.dtype)
     return found.round().cast(column.dtype, strict=False) if column.dtype.is_integer() else found
 
 

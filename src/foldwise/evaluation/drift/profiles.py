@@ -169,10 +169,17 @@ def numbers_of(column: pl.Series) -> Floats | None:
     Infinite numbers count as missing wherever cells are counted.
     """
     if column.dtype.is_temporal():
-        return column.cast(pl.Datetime("us"), strict=False).to_physical().cast(pl.Float64).to_numpy()
+        return column.cast(counted_in(column.dtype), strict=False).to_physical().cast(pl.Float64).to_numpy()
     if column.dtype.is_numeric() or column.dtype == pl.Null:
         return np.asarray(column.cast(pl.Float64).to_numpy(), dtype=np.float64)
     return None
+
+
+def counted_in(dtype: pl.DataType) -> pl.DataType:
+    """The type whose numbers stand for dates, times or durations: the same whatever unit a file has."""
+    if dtype == pl.Time:
+        return pl.Time()
+    return pl.Duration("us") if dtype == pl.Duration else pl.Datetime("us")
 
 
 def lengths_of(column: pl.Series) -> Floats:
