@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from foldwise import DateFeatures, NaiveBayes, SelectFeatures, TableEncoder, compare, find_outliers
+from foldwise import DateFeatures, NaiveBayes, SelectFeatures, TableEncoder, compare
 
 LIBRARIES: dict[type, Callable[[pl.DataFrame], Any]] = {
     pd.DataFrame: lambda frame: pd.DataFrame(frame.to_dict(as_series=False)),
@@ -52,4 +52,3 @@ def test_predictions_are_arrays_and_results_are_polars_frames(library: type, col
     assert isinstance(NaiveBayes().fit(X, y).predict(X), np.ndarray)
     models = {"one": NaiveBayes(), "other": NaiveBayes(var_floor=0.1)}
     assert isinstance(compare(models, X, y, cv=3).to_frame(), pl.DataFrame)
-    assert isinstance(find_outliers(X).to_frame(), pl.DataFrame)

@@ -147,7 +147,8 @@ def test_weights_reach_the_models_that_take_them():
     about = outline(table)
     weight = np.where(np.arange(60) < 30, 1.0, 0.5)
     taking = [spec for spec in models_for(table) if spec.takes_weights(about)]
-    assert {"naive_bayes", "random_forest", "rbf_svm", "hist_gradient_boosting"} <= {spec.name for spec in taking}
+    names = {spec.name for spec in taking}
+    assert {"naive_bayes", "random_forest", "rbf_svm", "hist_gradient_boosting", "xgboost", "catboost"} <= names
     for spec in taking:
         model = small(spec, about).fit(table.X, table.y, model__sample_weight=weight)
         check_answers(spec, model, table.X[:5], np.array(["down", "up"]))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from foldwise.data.target import Task
 from foldwise.errors import FoldwiseError
+from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.column_roles import ROLES, Outline, Role
 from foldwise.models.feature_selection import selections
 from foldwise.models.target_transforms import TransformedTarget, transforms_for
@@ -433,4 +434,6 @@ class ModelSpec:
         """
         spec = self.suited(outline.task)
         spec.require()
-        return bool(has_fit_parameter(spec.make(spec.seen(outline), 0), "sample_weight"))
+        model = spec.make(spec.seen(outline), 0)
+        fitted = model.estimator if isinstance(model, CodedLabels) else model  # which passes on what it is given
+        return bool(has_fit_parameter(fitted, "sample_weight"))
