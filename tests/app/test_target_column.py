@@ -58,5 +58,7 @@ def test_what_cannot_be_joined_is_refused() -> None:
         foldwise.fit(X.assign(kind=1), pd.Series(SPECIES, name="kind"))
     with pytest.raises(TypeError, match="y can only be passed with a frame or an array"):
         foldwise.fit("examples/weather.csv", y)
+    with pytest.raises(TypeError, match="y must have one value per row, but is the text 'kind'"):
+        foldwise.fit(X.assign(kind=SPECIES), "kind")
     with pytest.raises(ValueError, match="multi-output"):
         foldwise.fit(X, np.column_stack([y, y]))

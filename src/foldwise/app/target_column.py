@@ -30,6 +30,10 @@ def with_target(X: Any, y: Any, target: str | None = None) -> tuple[pl.DataFrame
         )
     if sp.issparse(X):
         raise FoldwiseTypeError("X must be a frame or a dense array, but is a sparse matrix.", "call X.toarray().")
+    if isinstance(y, str):
+        raise FoldwiseTypeError(
+            f"y must have one value per row, but is the text {y!r}.", f"pass target={y!r} to name a column."
+        )
     refuse_several(y)
     frame = as_polars(X)
     name = str(target if target is not None else getattr(y, "name", None) or NAME)
