@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pytest
+import sqlglot
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
@@ -60,6 +61,15 @@ def test_parts_of_one_column(column):
 @pytest.mark.parametrize("dialect", ["sqlite", *slow("postgres", "spark")])
 def test_parts_of_all_columns(dialect, server):
     check(weighted_parts(days(), {"german": "%d.%m.%Y"}), days(), dialect, server(dialect))
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "snowflake", "mysql"])
+def test_databases_that_do_not_run_here_are_parsed(dialect):
+    model = weighted_parts(days(), {"german": "%d.%m.%Y"})
+    export = to_sql(stored(model, days()), dialect=dialect, keep=[], rows=days())
+    for text in (export.query, export.check):
+        (statement,) = sqlglot.parse(text, dialect=dialect)
+        assert isinstance(statement, sqlglot.exp.Select)
 
 
 def check(model, frame, dialect, server) -> None:
