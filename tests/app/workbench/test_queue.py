@@ -126,8 +126,7 @@ def test_a_table_is_explored_without_a_target(queue: RunQueue, monkeypatch: pyte
     monkeypatch.setattr("foldwise.app.workbench.queue.STARTING", 0.0)
     queue.add(out, TableChoices(budget="60s").exploring(file, out))
     queue.step()
-    view = queue.view("a-explore")
-    assert view is not None
-    assert view.state == "running"
+    # the command line of a process can be read a moment after its start
+    wait_for(lambda: queue.view("a-explore").state == "running", 10.0)
     wait_for(lambda: (queue.step(), queue.view("a-explore").state == "finished")[1], 120.0)
     assert queue.view("a-explore").has_result
