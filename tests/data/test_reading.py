@@ -157,6 +157,8 @@ def test_bad_files(tmp_path):
         file.write_bytes(content)
         with pytest.raises(InputError):
             read_table(file)
+    with pytest.raises(InputError, match="a table must be a file on this computer, but the path is an address"):
+        read_table("https://localhost/table.csv")
 
 
 def test_schema_round_trip_and_look_up():

@@ -386,6 +386,8 @@ def test_models_of_a_list_are_named_after_their_classes():
     names = {"NaiveBayes 1", "NaiveBayes 2", "GridSearchCV of KNNClassifier", "GaussianNB"}
     assert set(found.to_frame()["model"]) == names
     assert set(compare([("a", NaiveBayes()), ("b", KNNClassifier())], X, y).to_frame()["model"]) == {"a", "b"}
+    with pytest.raises(TypeError, match="models must be estimators, but NaiveBayes is a class"):
+        compare([NaiveBayes, KNNClassifier()], X, y)
 
 
 def test_splits_by_name_are_repeated_stratified_folds():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +90,8 @@ def opened(path: Path, packed: bool) -> IO[bytes]:
     """Open a file to read bytes from it, decompressed."""
     try:
         if not path.is_file():
+            if re.match(r"(https?|s3|ftp):/", str(path)):
+                raise InputError("a table must be a file on this computer, but the path is an address.", "download it.")
             raise InputError(f"file {str(path)!r} does not exist.", f"the working directory is {str(Path.cwd())!r}.")
         # a buffer would copy all bytes once more
         found: Any = gzip.open(path) if packed else path.open("rb", buffering=0)  # noqa: SIM115

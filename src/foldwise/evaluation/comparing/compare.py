@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedS
 from sklearn.pipeline import Pipeline
 
 from foldwise.data.arguments import check_jobs
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.comparing.comparison import Comparison, check_names, finite_scores, one_metric
 from foldwise.evaluation.comparing.paired import check_rope
 from foldwise.evaluation.estimates import check_level
@@ -141,6 +141,11 @@ def named_models(models: Any) -> Any:
     if isinstance(models, str | Mapping) or not isinstance(models, Iterable):
         return models
     found = list(models)
+    for one in found:
+        if isinstance(one, type):
+            raise FoldwiseTypeError(
+                f"models must be estimators, but {one.__name__} is a class.", f"pass {one.__name__}()."
+            )
     if all(isinstance(one, tuple) and len(one) == 2 for one in found):  # pairs, as in scikit-learn's ensembles
         names = [name for name, _ in found]
         found = [model for _, model in found]
