@@ -80,6 +80,8 @@ def test_a_booster_of_a_model_file_is_fitted_again(tmp_path):
     new = people(50, 3).drop("y")
     assert not np.allclose(found.model.predict_proba(new), open_model(run / "model.foldwise").predict_proba(new))
     refit(tmp_path / "again", people(200, 4))  # and again from the new file
+    with pytest.raises(InputError, match="it contains LightGBM, and only naive Bayes can be updated"):
+        refit(run, people(200, 2), update=True)
 
 
 def test_a_relation_that_changed_makes_the_new_model_better(logistic):

@@ -19,6 +19,8 @@ from foldwise.bayes import NaiveBayes
 from foldwise.errors import ForgetError, InputError
 from foldwise.models.linear_sums import sums_of, why_not
 
+BOOSTERS = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}  # names of boosters from a file
+
 
 @dataclass(frozen=True)
 class LabeledRows:
@@ -87,7 +89,8 @@ def check_sums(blend: Blend | ValueBlend) -> None:
         hint = "pass the old rows as old=, or fit with models='ridge'."
     else:
         models = [member[-1] if hasattr(member, "steps") else member for member in blend.members]
-        kinds = {type(getattr(model, "estimator", model)).__name__ for model in models}
+        inner = [getattr(model, "estimator", model) for model in models]
+        kinds = {BOOSTERS.get(getattr(model, "library", ""), type(model).__name__) for model in inner}
         reasons = [
             f"it contains {kind}, and only naive Bayes can be updated" for kind in sorted(kinds - {NaiveBayes.__name__})
         ]
