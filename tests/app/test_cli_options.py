@@ -367,7 +367,9 @@ class TestFirstTries:
         found = refused("fit", "missing.csv", "--target", "play", "--cv", "holdout", "--test", "missing.csv")
         assert found.startswith("--cv holdout and --test cannot be combined.")
 
-    @pytest.mark.parametrize("words", [("compare", "--models", "knn,naive_bayes"), ("tune", "--model", "naive_bayes")])
+    @pytest.mark.parametrize(
+        "words", [("compare", "--models", "knn,naive_bayes"), ("tune", "--model", "naive_bayes", "--trials", "5")]
+    )
     def test_rows_without_a_class_can_be_dropped_everywhere(self, here, words):
         (here / "t.csv").write_text("x,y\n" + "1.5,a\n2.5,b\n" * 20 + "3.5,\n")
         command, *rest = words

@@ -37,7 +37,7 @@ def test_classes(table: pl.DataFrame) -> None:
 
 
 def test_quantities(table: pl.DataFrame) -> None:
-    run = foldwise.fit(table.drop("y"), target="z", budget=20, models=["knn"], cv=4, rows=False)
+    run = foldwise.fit(table.drop("y"), target="z", budget=4, models=["knn"], cv=4, rows=False)
     frame = run.held_out
     np.testing.assert_allclose(frame["truth"], table["z"].to_numpy()[frame["row"].to_numpy()])
     assert run.facts["largest_mistakes"] == []
