@@ -147,7 +147,7 @@ def test_the_reference_is_small(run):
         (["new.csv", "--slices", "x0"], "--slices needs labels, because scores need the truth."),
         (["new.csv", "--labels", "y", "--slices", "q"], "the table has no column 'q', passed as --slices."),
         (["none.csv"], "file 'none.csv' does not exist."),
-        (["other.csv"], "the table has no column of the model"),
+        (["other.csv"], "the table has none of the columns of the model"),
         (["empty.csv"], "the table has no rows."),
         (["new.csv", "--report", "no/p.html"], "--report must be a file in an existing folder"),
         (["new.csv", "--report", "new.csv"], "--report is the table itself."),

@@ -113,10 +113,11 @@ def overrun(times: RunTimes) -> list[str]:
     if times.elapsed <= OVERRUN * times.budget:
         return []
     phase, seconds = max(times.phases, key=lambda one: one[1])
+    digits = 1 if f"{times.elapsed:.0f}" == f"{times.budget:.0f}" else 0  # or both would read the same
     advice = "Increase the budget." if phase == LOADING else "Increase the budget, or choose faster models."
     return [
-        f"The run took {times.elapsed:.0f} s, more than its budget of {times.budget:.0f} s. Its longest phase was "
-        f"{phase!r} ({seconds:.0f} s). {advice}"
+        f"The run took {times.elapsed:.{digits}f} s, more than its budget of {times.budget:.0f} s. Its longest phase "
+        f"was {phase!r} ({seconds:.0f} s). {advice}"
     ]
 
 

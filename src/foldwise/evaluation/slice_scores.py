@@ -106,7 +106,7 @@ class SliceScores:
     site: b    40        3.000 (worse)       3.000 (differs)
     <BLANKLINE>
     Verdicts compare a slice with all other rows, after Holm's correction over 2
-    tests at the 5% level. A slice with fewer than 30 rows gets none.
+    tests at the 5% level. A slice with fewer than 30 rows gets no verdict.
     """
 
     scores: tuple[SliceScore, ...]
@@ -187,7 +187,7 @@ class SliceScores:
         tests = f"{self.n_tests} test{'s' * (self.n_tests != 1)}"
         return (
             f"Verdicts compare a slice with all other rows, after Holm's correction over {tests} at the "
-            f"{1 - self.level:.0%} level. A slice with fewer than {self.least_rows} rows gets none."
+            f"{1 - self.level:.0%} level. A slice with fewer than {self.least_rows} rows gets no verdict."
         )
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:

@@ -116,7 +116,9 @@ def score_slices(
     frame = as_polars(columns)
     rows, known = scored(y, predicted, weights, groups, classes)
     if frame.height != len(rows.truth):
-        raise InputError(f"columns must have one row per prediction, got {frame.height:,} and {len(rows.truth):,}.")
+        raise InputError(
+            f"columns must have one row per prediction, got {frame.height:,} rows for {len(rows.truth):,} predictions."
+        )
     names = frame.columns if slices is None else slice_names(slices)
     index = None if positive is None else find(positive, names_of(known))
     if positive is not None and index is None:

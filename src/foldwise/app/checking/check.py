@@ -77,15 +77,15 @@ def check(
     -------
     CheckResult
         The changes of columns, the most influential first; the score to expect on these rows; and with labels the
-        real one, compared with the estimate of the run.
+        actual one, compared with the estimate of the run.
 
     Notes
     -----
     A column has changed if its p-value, corrected over columns by Holm's method, is below 0.05 and the change is
     large enough to matter: a population stability index of 0.1, a Kolmogorov–Smirnov distance of 0.05, or 5
     percentage points more or fewer missing cells. If nothing has changed, the chance of any such column is at most 5%.
-    Changed columns are ranked by how far predictions move if the column gets its training distribution again, on at
-    most 5,000 rows. At most 50,000 rows are predicted, drawn at random.
+    Changed columns are ranked by how much predictions change when the column is given its training distribution again,
+    on at most 5,000 rows. At most 50,000 rows are predicted, drawn at random.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def label_texts(column: pl.Series, classes: set[str]) -> list[str | None]:
 
 
 def realize(metric: Metric, rows: ScoredRows, expected: ExpectedScore | None) -> RealizedScore | None:
-    """The real score of labeled rows, with its interval."""
+    """The actual score of labeled rows, with its interval."""
     side = scored_once(rows, metric, 0.95)
     if side.value is None:
         return None
@@ -286,7 +286,7 @@ def realize(metric: Metric, rows: ScoredRows, expected: ExpectedScore | None) ->
 
 
 def promised(found: RealizedScore, promise: Any) -> tuple[RealizedScore, float | None]:
-    """Compare the real score with the estimate of the run; also return the p-value of its being worse."""
+    """Compare the actual score with the estimate of the run; also return the p-value of its being worse."""
     if not isinstance(promise, Mapping) or promise.get("value") is None:
         return found, None
     value = float(promise["value"])

@@ -126,7 +126,7 @@ def check_columns(
     """Raise if a table has nothing to compare, or lacks a column that an argument names."""
     if len(missing) == len(model.kinds):
         raise InputError(
-            f"the table has no column of the model, which was trained on {listing(list(model.kinds))}.",
+            f"the table has none of the columns of the model, which was trained on {listing(list(model.kinds))}.",
             f"check the file. It has {listing(frame.columns)}.",
         )
     for argument, name in others:

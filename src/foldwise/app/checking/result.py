@@ -29,7 +29,7 @@ SHOWN_UNSEEN = 3
 
 @dataclass(frozen=True)
 class RealizedScore:
-    """The real score of labeled new rows.
+    """The actual score of labeled new rows.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class CheckResult:
             low, high = number(one.low), number(one.high)
             found.append(f"Expected {one.title} on these rows: {number(one.value)} (95% interval {low} to {high}).")
         for real in self.realized[:1]:
-            words = f"The real {real.title} is {number(real.value)}"
+            words = f"The actual {real.title} is {number(real.value)}"
             if real.low is not None and real.high is not None:
                 words += f" (95% interval {interval_text(real.low, real.high)})"
             if real.promise is not None:
@@ -166,7 +166,7 @@ class CheckResult:
             found.append(f"{words}.")
             if real.within is False:
                 found.append(
-                    "The real score lies outside the expected interval, so the relation between the columns and "
+                    "The actual score lies outside the expected interval, so the relation between the columns and "
                     f"{self.target} may have changed."
                 )
         return found
@@ -180,10 +180,11 @@ class CheckResult:
             Two sentences.
         """
         return (
-            f"Changed: p is below {ALPHA:g} after Holm's correction over columns, and PSI is at least {LEAST_PSI:g}, "
-            f"KS is at least {LEAST_KS:g}, or the share of missing cells differs by at least {100 * LEAST_KS:.0f} "
-            "percentage points. PSI: population stability index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon "
-            "distance. Effect: how far predictions move if the column gets its training distribution again."
+            f"A column has changed if p is below {ALPHA:g}, after Holm's correction for the number of tests, and the "
+            f"change is large: PSI of at least {LEAST_PSI:g}, KS of at least {LEAST_KS:g}, or a difference of at least "
+            f"{100 * LEAST_KS:.0f} percentage points in the share of missing cells. PSI: population stability "
+            "index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon distance. Effect: how much predictions change "
+            "when the column is given its training distribution again."
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -282,11 +283,11 @@ class CheckResult:
 
 
 def promise_words(real: RealizedScore, promise: float) -> str:
-    """Compare a real score with the estimate of the run."""
+    """Compare an actual score with the estimate of the run."""
     sign = 1 if real.greater_is_better else -1
     if not real.is_worse and sign * real.value >= sign * promise:
         return f"The estimate of the run was {number(promise)}, so the model is at least as good as expected"
-    p = "" if real.p_corrected is None else f" ({p_equation(real.p_corrected)})"
+    p = "" if real.p_corrected is None else f" (corrected {p_equation(real.p_corrected)})"
     worse = "worse" if real.is_worse else "not clearly worse"
     return f"That is {worse} than the estimate of the run, which was {number(promise)}{p}"
 

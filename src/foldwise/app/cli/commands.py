@@ -235,8 +235,8 @@ def export(
     """Write a model as an SQL query or an ONNX graph.
 
     With the query, a database predicts its own rows, without Python. A second file contains a check: a query that
-    predicts stored rows and counts those that differ from Python. An ONNX graph is compared with Python on stored rows
-    before it is written; --dialect, --table and --keep do not apply to it.
+    predicts stored rows and counts those whose predictions differ from Python's. An ONNX graph is compared with
+    Python on stored rows before it is written; --dialect, --table and --keep do not apply to it.
     """
     from foldwise.app.cli.export import export
 

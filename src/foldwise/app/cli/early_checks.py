@@ -52,7 +52,7 @@ def check_models(names: Iterable[str] | None) -> None:
             if len(parts) > 1 and all(one in MODELS for one in parts):
                 raise InputError(f"models are separated by commas, got {name!r}.", f"pass {','.join(parts)}.")
             near = nearest_model(name)
-            start = f"did you mean {near!r}? The models are" if near else "choose among"
+            start = f"did you mean {near!r}? Choose among" if near else "choose among"
             raise InputError(
                 f"there is no model called {name!r}.",
                 f"{start} {', '.join(MODELS)}, or pass the import path of an estimator, 'package.module.Class'.",

@@ -16,6 +16,7 @@ from foldwise.app.engine_tables import close_engine, is_large_csv, name_of, need
 from foldwise.app.progress import RunProgress
 from foldwise.app.run_folder import MODEL, REPORT, check_exists, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
+from foldwise.data.notes import counted
 from foldwise.engines.connecting import masked
 from foldwise.errors import InputError
 
@@ -159,7 +160,7 @@ def line_of(now: RunProgress) -> str:
     left = max(0.0, now.budget - now.elapsed)
     line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
     if now.n_models:
-        line += f" · {now.n_settings:,} settings tried"
+        line += f" · {counted(now.n_settings, 'setting')} tried"
     if now.best:
         line += f" · best on the first fold: {clipped(now.best, 60)}"
     if now.doing:

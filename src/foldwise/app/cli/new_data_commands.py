@@ -28,10 +28,10 @@ def check(
     """Check how new rows differ from the training rows of a model.
 
     Only the model file is needed. Columns are compared with summaries of the training table and ranked by their effect
-    on the predictions. The expected score on the new rows is shown, and with --labels the real one. The exit code is 3
-    if a column has changed: p is below 0.05 after correction over columns, and PSI is at least 0.1, KS is at least
-    0.05, or the share of missing cells differs by at least 5 percentage points. The exit code is also 3 if a column is
-    missing, or if labels show that the model is worse than its estimate.
+    on the predictions. The expected score on the new rows is shown, and with --labels the actual one. The exit code is
+    3 if a column has changed or is missing, or if labels show that the model is worse than its estimate. A column has
+    changed if p is below 0.05, after correction for the number of tests, and the change is large: PSI of at least 0.1,
+    KS of at least 0.05, or a difference of at least 5 percentage points in the share of missing cells.
     """
     from foldwise.app.cli.check import CheckRequest, check
 

@@ -51,8 +51,8 @@ def serve(
 ) -> None:
     """Serve predictions over HTTP.
 
-    Clients send rows as JSON or CSV and get the columns that predict writes. Requests that arrive together are
-    predicted together. With several models, each has its own address. Ctrl-C or SIGTERM stops the server after open
+    Clients send rows as JSON or CSV and get the same columns as from foldwise predict. Requests that arrive together
+    are predicted together. With several models, each has its own address. Ctrl-C or SIGTERM stops the server after open
     requests are finished. Needs pip install 'foldwise[web]'.
     """
     from foldwise.app.cli.serve import ServeRequest, run_serve

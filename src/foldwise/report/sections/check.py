@@ -46,7 +46,7 @@ def changed_columns(facts: ReportFacts) -> Section | None:
             )
             for one, effect in moved[:30]
         ]
-        title = "How far predictions move if a column gets its training distribution again"
+        title = "How much predictions change when a column is given its training distribution again"
         picture = figure(title, strips(rows, scale), class_="card")
     shown = [column_row(one) for one in columns[:SHOWN]]
     first = [row for row, one in zip(shown, columns, strict=False) if one.flag("changed")]
@@ -80,7 +80,7 @@ def column_row(one: ReportFacts) -> list[str]:
 
 
 def check_scores(facts: ReportFacts) -> Section | None:
-    """Expected and real scores, and the estimate of the run."""
+    """Expected and actual scores, and the estimate of the run."""
     expected = {one.text("metric"): one for one in facts.records("expected")}
     realized = {one.text("metric"): one for one in facts.records("realized")}
     if not expected and not realized:
@@ -89,7 +89,11 @@ def check_scores(facts: ReportFacts) -> Section | None:
     for name in dict.fromkeys([*realized, *expected]):
         hope, real = expected.get(name, ReportFacts()), realized.get(name, ReportFacts())
         promise = ReportFacts({key: real.values.get(f"promise{end}") for key, end in ENDS})
-        lines = [("estimate of the run", promise), ("expected on these rows", hope), ("found on these rows", real)]
+        lines = [
+            ("estimate of the run", promise),
+            ("expected on these rows", hope),
+            ("actual on these rows", real),
+        ]
         shown = [(words, one) for words, one in lines if one.number("value") is not None]
         scale = around(ends_of([one for _, one in shown], names=("value", "low", "high")), 0.02)
         rows = [

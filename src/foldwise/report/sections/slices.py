@@ -39,7 +39,8 @@ def metric_figure(scores: list[ReportFacts], found: ReportFacts, name: str) -> H
     """One metric of all slices."""
     overall = found.part("overall").number(name)
     scale = around(ends_of(scores, [] if overall is None else [overall], names=("value", "low", "high")), 0.02)
-    title = WORDS.get(name, scores[0].text("title").capitalize() if scores else name)
+    title = scores[0].text("title") if scores else name
+    title = WORDS.get(name, title[:1].upper() + title[1:])
     return figure(title, strips([slice_row(one, scale, overall) for one in scores], scale), class_="card")
 
 
