@@ -232,6 +232,17 @@ def test_a_tree_of_one_leaf_and_a_model_without_columns():
     assert found["predicted_p"].tolist() == [[0.5, 0.5]] * 2
 
 
+def test_several_classes_of_catboost_itself(rng):
+    """Its labels are a column, not a list."""
+    catboost = pytest.importorskip("catboost")
+    X = rng.normal(size=(90, 2))
+    model = catboost.CatBoostClassifier(n_estimators=3, depth=3, verbose=False, allow_writing_files=False)
+    model.fit(X, np.arange(90) % 3)
+    frame = pl.DataFrame(X, schema=["a", "b"], orient="row")
+    found = to_onnx(model, columns=["a", "b"], rows=frame).predict(frame)
+    assert found["predicted_class"].tolist() == model.predict(X).ravel().tolist()
+
+
 def test_one_hot_columns_of_text():
     X = pl.DataFrame({"a": ["x", "y", "x", "z"], "b": [1.0, 2.0, 3.0, 4.0]})
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["a"]), remainder="passthrough")

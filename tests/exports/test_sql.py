@@ -20,7 +20,8 @@ from foldwise.app.coverage import CoverageRule
 from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import InputError
 from foldwise.exports.sql.dialects import DIALECTS, dialect_of
-from foldwise.exports.trees.splits import double_threshold
+from foldwise.exports.trees.readers import read_boosted
+from foldwise.exports.trees.splits import double_threshold, with_shared_splits
 from foldwise.models import TransformedTarget, catalogue, outline
 from foldwise.storage.table_check import kinds_of
 from tests.exports.databases import HOSTILE, compare, run
@@ -324,6 +325,35 @@ def test_a_large_forest_of_many_classes(rng, monkeypatch):
     rows, differences = run(export, frame, "rows")
     assert differences == 0
     compare(rows, forest, X, 1e-9)
+
+
+@pytest.mark.parametrize("most", [10, 10**9])
+@pytest.mark.parametrize("dialect", ["sqlite", *slow("duckdb", "postgres")])
+def test_classes_that_share_the_splits_of_catboost(dialect, most, server, rng, monkeypatch):
+    """Each tree is written once and not once per class, as a table and as expressions."""
+    catboost = pytest.importorskip("catboost")
+    monkeypatch.setattr("foldwise.exports.sql.node_tables.MOST_SPLITS", most)
+    X = rng.normal(size=(200, 2))
+    model = catboost.CatBoostClassifier(n_estimators=3, depth=3, verbose=False, allow_writing_files=False)
+    model.fit(X, np.arange(200) % 8)
+    forests = [list(forest) for forest in read_boosted(model).forests]
+    shared = with_shared_splits(forests)
+    assert shared is not None
+    assert [tree.values.shape[1] for tree in shared] == [8] * 3
+    frame = pl.DataFrame(X, schema=["a", "b"], orient="row")
+    export = to_sql(model, dialect=dialect, columns=["a", "b"], keep=[], rows=frame)
+    n_splits = sum(child >= 0 for tree in shared for child in tree.left)
+    assert export.query.count(" <= ") <= n_splits  # not one comparison per split and class
+    rows, differences = run(export, frame, "rows", server(dialect))
+    assert differences == 0
+    np.testing.assert_allclose(np.array([row[1:] for row in rows], dtype=float), model.predict_proba(X), atol=1e-9)
+    assert [row[0] for row in rows] == model.predict(X).ravel().tolist()
+
+
+def test_forests_with_other_splits_are_not_merged(rng):
+    X = rng.normal(size=(90, 2))
+    model = HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4).fit(X, rng.integers(0, 3, 90))
+    assert with_shared_splits([list(forest) for forest in read_boosted(model).forests]) is None
 
 
 @pytest.mark.parametrize("dialect", [*DATABASES, *slow("spark")])

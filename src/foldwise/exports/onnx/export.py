@@ -279,7 +279,7 @@ class OnnxWriter:
     def check(self, found: Mapping[str, NDArray[Any]], X: pl.DataFrame) -> None:
         """Compare the outputs for some rows with those of Python; labels and decisions only where there is no tie."""
         given = X if self.framed else X.to_numpy()
-        expected = np.asarray(self.model.predict(given))
+        expected = np.ravel(self.model.predict(given))  # CatBoost returns labels of several classes as a column
         if not self.is_classifier:
             values = expected.astype(np.float64)
             compare("predicted_value", found["predicted_value"], values, np.maximum(1.0, np.abs(values)))

@@ -235,7 +235,7 @@ class SqlWriter:
             values = np.asarray(self.model.predict(given), dtype=np.float64)
             ends = [] if self.quantile is None else intervals(values, self.quantile).T.tolist()
             return [values.tolist(), *ends]
-        answers: list[list[Any]] = [np.asarray(self.model.predict(given)).tolist()]
+        answers: list[list[Any]] = [np.ravel(self.model.predict(given)).tolist()]  # a column in CatBoost
         if len(self.predicted) == 1:
             return answers
         proba = np.asarray(self.model.predict_proba(given), dtype=np.float64)

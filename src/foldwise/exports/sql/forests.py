@@ -13,7 +13,7 @@ from foldwise.exports.sql.outputs import ClassOutput
 from foldwise.exports.sql.program import Feature, Input, SqlProgram
 from foldwise.exports.sql.trees import TreeNodes, leaf_columns, nodes_of
 from foldwise.exports.trees.node_tables import LeafSum
-from foldwise.exports.trees.splits import SplitTree, single_leaf, sklearn_tree
+from foldwise.exports.trees.splits import SplitTree, single_leaf, sklearn_tree, with_shared_splits
 
 TREES_PER_STEP = 16
 
@@ -29,20 +29,24 @@ def forest_classifier(model: Any, inputs: Sequence[Input], program: SqlProgram) 
 
 
 def summed_shares(trees: Sequence[Any], features: Sequence[Feature], program: SqlProgram) -> list[str]:
-    """Add up the class shares of the leaves, tree after tree.
+    """Add up the class shares of the leaves, tree after tree."""
+    return summed_leaves([sklearn_tree(tree, tree.value[:, 0]) for tree in trees], features, program)
 
-    In expressions, each tree is written once, as the index of its leaf; class shares are looked up by that index.
+
+def summed_leaves(trees: Sequence[SplitTree], features: Sequence[Feature], program: SqlProgram) -> list[str]:
+    """Add up trees whose leaves predict one number per class, tree after tree.
+
+    In expressions, each tree is written once, as the index of its leaf; the numbers are looked up by that index.
     """
-    read = [sklearn_tree(tree, tree.value[:, 0]) for tree in trees]
-    n_classes = read[0].values.shape[1]
-    if is_large(read, program):
-        every = [LeafSum(k, 0, len(read) - 1) for k in range(n_classes)]
-        by_table = summed_by_table(read, every, features, program)
+    n_classes = trees[0].values.shape[1]
+    if is_large(trees, program):
+        every = [LeafSum(k, 0, len(trees) - 1) for k in range(n_classes)]
+        by_table = summed_by_table(trees, every, features, program)
         if by_table is not None:
             return by_table
     sums: list[str | None] = [None] * n_classes
-    for start in range(0, len(read), TREES_PER_STEP):
-        some = read[start : start + TREES_PER_STEP]
+    for start in range(0, len(trees), TREES_PER_STEP):
+        some = trees[start : start + TREES_PER_STEP]
         nodes = [nodes_of(tree, features, program) for tree in some]
         leaves = leaf_columns(nodes, program)
         terms = [
@@ -77,6 +81,9 @@ def summed_values(
 ) -> list[str]:
     """Add up the values of the leaves, tree after tree, for one forest per score."""
     read = [list(forest) for forest in forests]
+    shared = with_shared_splits(read) if len(read) > 1 else None
+    if shared is not None:
+        return summed_leaves([single_leaf(starts), *shared], features, program)
     if is_large([tree for forest in read for tree in forest], program):
         started = [[single_leaf(start), *forest] for start, forest in zip(starts, read, strict=True)]
         ends = np.cumsum([len(forest) for forest in started]).tolist()

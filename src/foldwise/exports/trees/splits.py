@@ -7,7 +7,7 @@ is moved to the double that gives the same comparisons.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,15 @@ class SplitTree:
     values: NDArray[np.float64]
     among: Mapping[int, Sequence[float]] = field(default_factory=dict)
     near_zero: frozenset[int] = frozenset()
+
+    @property
+    def splits(self) -> tuple[Any, ...]:
+        """Everything but the values."""
+        return (
+            *map(list, (self.left, self.right, self.feature, self.threshold, self.missing_left)),
+            {i: list(values) for i, values in self.among.items()},
+            self.near_zero,
+        )
 
     def leaves(self) -> list[int]:
         return [i for i, child in enumerate(self.left) if child < 0]
@@ -90,9 +99,25 @@ def below_as_at_most(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
 
 
-def single_leaf(value: float) -> SplitTree:
-    """Return a tree that predicts the same for every row."""
+def single_leaf(value: float | Sequence[float]) -> SplitTree:
+    """Return a tree that predicts the same number, or the same numbers, for every row."""
     return SplitTree([-1], [-1], [0], [0.0], [False], np.array([value]))
+
+
+def with_shared_splits(forests: Sequence[Sequence[SplitTree]]) -> list[SplitTree] | None:
+    """Return several forests as one, whose leaves predict one number per forest; None if their splits differ.
+
+    CatBoost asks the same questions for all classes.
+    """
+    if len({len(forest) for forest in forests}) != 1:
+        return None
+    found = []
+    for first, *others in zip(*forests, strict=True):
+        if any(other.splits != first.splits for other in others):
+            return None
+        values = np.column_stack([tree.values for tree in (first, *others)])
+        found.append(replace(first, values=values))
+    return found
 
 
 def sklearn_tree(tree: Any, values: NDArray[np.float64]) -> SplitTree:
