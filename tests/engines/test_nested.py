@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import Ridge
 
@@ -30,6 +31,22 @@ def test_naive_bayes(engine: str, request: pytest.FixtureRequest, tmp_path: Path
     assert list(found.best_params) == best
     np.testing.assert_allclose(found.fold_scores, outer, rtol=1e-9)
     assert "sample of 800 rows" in repr(found)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])  # joined logarithms, and cases
+def test_the_first_class_may_be_missing_from_a_fold(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Scores are differences to the first class with training rows, which is another one in this fold."""
+    frame, folds = mixed_table(400).drop("far"), KeyFolds("id", 3, 2)  # means of 1e8 round by 1e-8, merged or not
+    only = folds.assign(frame["id"].to_list())[:, 0] == 1
+    labels = np.where(only & (np.arange(400) % 4 == 0), "a rare class", frame["label"].to_numpy())
+    frame = frame.with_columns(label=pl.Series(labels.tolist()))
+    with loader(engine, request, tmp_path) as load:
+        found = nested_in_engine(NaiveBayes(), GRID[:1], load(frame), "label", key="id", outer=3, inner=2)
+    assert found.missing_classes == ("class 'a rare class' has no training rows in fold 1",)
+    outer = local_nested(frame, "label", folds, NaiveBayes(), GRID[:1])[2]
+    np.testing.assert_allclose(found.fold_scores, outer, rtol=1e-9)
 
 
 def test_three_scans(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> None:

@@ -22,10 +22,15 @@ from foldwise.errors import InputError
 from foldwise.summaries.number_kernels import Floats
 
 IMPOSSIBLE = -1e300
+MOST_SHIFT = 100.0  # squared distance of two means, in variances, up to which a polynomial loses two digits at most
 
 
 def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, label: str) -> Any:
-    """Return a table of label, fold and log P(class, row), each row by the model of its fold: columns j0, j1, …"""
+    """Return a table of label, fold and scores of classes, each row by the model of its fold: columns j0, j1, …
+
+    A score is log P(class, row), minus that of the first class with training rows. Differences decide the
+    probabilities, and for two classes they take half as many logarithms.
+    """
     if asker.kind.columnar:  # a join with a small table is far faster than a case with one branch per category
         asker = with_lookups(models, asker, fold)
     by_model = [joint_expressions(model, asker) for model in models]
@@ -46,6 +51,7 @@ def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> As
     numbers = {number_name(name): number(asker, asker.table[name]) for name in numeric_names(models[0])}
     asker = Asker(asker.table.mutate(**numbers))
     folded, n_classes = asker.table, len(models[0].classes)
+    always_first = set.intersection(*[{first_present(model)} for model in models])  # its logarithms are all 0
     joined = folded
     cells: dict[str, Any] = {}
     tables: dict[str, list[pl.DataFrame]] = {}
@@ -53,8 +59,8 @@ def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> As
         present = np.isfinite(model.log_prior)
         for table in level_tables(model):
             logs = np.zeros((len(table.levels), n_classes))
-            logs[:, present] = finite(table.log[:-2, present])
-            columns = {log_name(table.name, c): logs[:, c] for c in range(n_classes)}
+            logs[:, present] = minus_first(finite(table.log[:-2, present]))
+            columns = {log_name(table.name, c): logs[:, c] for c in range(n_classes) if c not in always_first}
             cells[table.name], levels = levels_of(table, asker)
             rows = {"level": levels, "fold": [o] * len(logs), **columns}
             if table.levels:
@@ -104,17 +110,29 @@ def unweighted(likelihood: Any) -> Any:
     return likelihood
 
 
+def first_present(model: FinishedModel) -> int:
+    """Return the index of the first class with training rows."""
+    return int(np.flatnonzero(np.isfinite(model.log_prior))[0])
+
+
+def minus_first(logs: Floats) -> Floats:  # (…, K)
+    """Return the logarithms of classes minus that of the first one."""
+    found: Floats = logs - logs[..., :1]
+    return found
+
+
 def joint_expressions(finished: FinishedModel, asker: Asker) -> list[Any]:  # (K,)
-    """Return log P(class, row) divided by the temperature, one expression per class.
+    """Return log P(class, row) minus that of the first class, divided by the temperature, one expression per class.
 
     A class without training rows has a constant far below every logarithm that can occur, instead of minus infinity.
     """
     present = np.isfinite(finished.log_prior)
-    priors = np.where(present, finished.log_prior, IMPOSSIBLE)
+    priors = np.full(len(present), IMPOSSIBLE)
+    priors[present] = minus_first(finished.log_prior[present])
     terms = [[literal(asker, value)] for value in priors.tolist()]
     for likelihood in finished.likelihoods:
         for column in column_terms(likelihood, asker, present):
-            for c, term in zip(np.flatnonzero(present).tolist(), column, strict=True):
+            for c, term in zip(np.flatnonzero(present)[1:].tolist(), column, strict=True):
                 terms[c].append(term)
     joint = [reduce(add, own) for own in terms]
     temperature = finished.setting.temperature
@@ -122,7 +140,7 @@ def joint_expressions(finished: FinishedModel, asker: Asker) -> list[Any]:  # (K
 
 
 def column_terms(likelihood: Any, asker: Asker, present: NDArray[np.bool_]) -> list[list[Any]]:  # (d, classes)
-    """Return the log-likelihoods of each column, one expression per class that is present."""
+    """Return the log-likelihoods of each column minus that of the first class, for the other classes with rows."""
     likelihood = unweighted(likelihood)
     if isinstance(likelihood, CategoricalLikelihood):
         return [level_terms(table, asker, present) for table in likelihood.tables]
@@ -141,7 +159,8 @@ def column_terms(likelihood: Any, asker: Asker, present: NDArray[np.bool_]) -> l
 def level_terms(table: LevelTable, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
     """Look the value of a categorical column up; the last two slots are those of missing and unseen values."""
     cell, levels = levels_of(table, asker)
-    logs, classes = finite(table.log[:, present]).T, np.flatnonzero(present).tolist()
+    logs = minus_first(finite(table.log[:, present])).T[1:]
+    classes = np.flatnonzero(present)[1:].tolist()
     names = [log_name(table.name, c) for c in classes]
     if names and names[0] in asker.table.columns:
         return [joined_log(asker, cell, own, name) for own, name in zip(logs, names, strict=True)]
@@ -173,13 +192,22 @@ def joined_log(asker: Asker, cell: Any, logs: Floats, name: str) -> Any:
 
 
 def gaussian_terms(likelihood: GaussianLikelihood, j: int, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
-    """Compute log N(x), which is 0 for a missing cell."""
+    """Compute log N(x) minus that of the first class, which is 0 for a missing cell."""
     x = converted(asker, likelihood.names[j])
+    mean, scale, norm = (array[present, j] for array in (likelihood.mean, likelihood.scale, likelihood.log_norm))
+    apart = x - literal(asker, mean[0])
     found = []
-    numbers = (likelihood.mean, likelihood.scale, likelihood.log_norm)
-    for mean, scale, norm in zip(*[array[present, j] for array in numbers], strict=True):
-        apart = x - literal(asker, mean)
-        found.append((literal(asker, norm) - literal(asker, scale) * apart * apart).fill_null(0.0))
+    for c in range(1, len(mean)):
+        shift = mean[c] - mean[0]
+        if max(scale[0], scale[c]) * shift * shift < MOST_SHIFT:  # a polynomial in x - mean[0]
+            constant = norm[c] - norm[0] - scale[c] * shift * shift
+            factor = literal(asker, 2 * scale[c] * shift) + literal(asker, scale[0] - scale[c]) * apart
+            term = literal(asker, constant) + apart * factor
+        else:  # where means are far apart, the polynomial would lose digits
+            other = x - literal(asker, mean[c])
+            term = literal(asker, norm[c] - norm[0]) - literal(asker, scale[c]) * other * other
+            term = term + literal(asker, scale[0]) * apart * apart
+        found.append(term.fill_null(0.0))
     return found
 
 
@@ -187,7 +215,7 @@ def bin_terms(table: LevelTable, cuts: Floats, asker: Asker, present: NDArray[np
     """Look the bin of a number up; a value equal to a cut point is below it."""
     x = converted(asker, table.name)
     found = []
-    for logs in finite(table.log[:, present]).T:
+    for logs in minus_first(finite(table.log[:, present])).T[1:]:
         cases = [(x.isnull(), literal(asker, logs[-2]))]
         cases += [(x <= literal(asker, cut), literal(asker, log)) for cut, log in zip(cuts, logs, strict=False)]
         found.append(asker.ibis.cases(*cases, else_=literal(asker, logs[len(cuts)])))

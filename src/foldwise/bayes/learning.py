@@ -81,6 +81,8 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
     def joint_by_fold(self, models: Sequence[Any], asker: Any, fold: str, label: str) -> Any:
         """Return log P(class, row) divided by the temperature, as a table expression of an engine.
 
+        That of the first class with training rows is subtracted from all of them.
+
         Parameters
         ----------
         models : list of NaiveBayes

@@ -25,6 +25,7 @@ class EngineKind:
     grouping_sets: bool  # whether one scan can count several columns
     columnar: bool  # whether scanning one column costs less than scanning all of them
     one_scan: bool = False  # whether one scan can return sums, counts of categories and a sample
+    shares_terms: bool = False  # whether an expression that occurs twice in a statement is computed once
     has_nan: bool = True  # SQLite stores NaN as NULL
     prepared: Preparation = lambda connection: nullcontext()
 
@@ -125,7 +126,14 @@ ENGINES = {
     kind.name: kind
     for kind in (
         EngineKind(
-            "duckdb", "DuckDB", "duckdb", grouping_sets=True, columnar=True, one_scan=True, prepared=duckdb_snapshot
+            "duckdb",
+            "DuckDB",
+            "duckdb",
+            grouping_sets=True,
+            columnar=True,
+            one_scan=True,
+            shares_terms=True,
+            prepared=duckdb_snapshot,
         ),
         EngineKind(
             "postgres", "PostgreSQL", "postgres", grouping_sets=True, columnar=False, prepared=postgres_snapshot
