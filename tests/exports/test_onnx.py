@@ -15,6 +15,7 @@ from foldwise import Calibrated, KNNClassifier, NaiveBayes, OnnxExport, open_mod
 from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.coverage import CoverageRule
 from foldwise.errors import InputError
+from foldwise.exports.coverage import tolerance_scales
 from foldwise.exports.onnx import export as module
 from foldwise.exports.trees.readers import read_boosted
 from tests.exports.test_sql import (
@@ -186,6 +187,27 @@ def test_a_mean_of_values_with_intervals_and_a_transformed_target():
     found = check(model, positive, metadata={"coverage": rule.to_metadata()}).predict(table.X)
     ends = np.column_stack([found["predicted_low"], found["predicted_high"]])
     np.testing.assert_allclose(ends, rule.intervals(model.predict(table.X)), rtol=1e-9)
+
+
+def test_an_end_of_an_interval_near_zero(rng):
+    """XGBoost adds in single precision, so the error of an end is relative to the value, which may be far larger."""
+    xgboost = pytest.importorskip("xgboost")
+    X = rng.normal(size=(200, 2))
+    y = 1000 + X[:, 0]
+    model = xgboost.XGBRegressor(n_estimators=40, max_depth=4).fit(X, y)
+    rows, rule = pl.DataFrame(X, schema=["a", "b"], orient="row"), CoverageRule(0.9, False, 1000.0, 100)
+    given = stored(model, rows, {"coverage": rule.to_metadata()})
+    found = to_onnx(given, rows=rows).predict(rows)
+    np.testing.assert_allclose(found["predicted_low"], model.predict(X) - 1000.0, atol=1e-3)
+
+
+def test_wrong_values_are_refused_even_if_all_are_tiny():
+    values = np.array([1e-12, 2e-12, 4e-12])
+    of_values, of_ends = tolerance_scales(values, 1e-12)
+    module.compare("predicted_value", values * (1 + 1e-8), values, np.maximum(of_values, values))
+    for scale in (of_values, of_ends):
+        with pytest.raises(InputError, match="predicted_value of row 1 would be"):
+            module.compare("predicted_value", values * [1, 1.1, 1], values, np.maximum(scale, values))
 
 
 @pytest.mark.parametrize("kind", ["kde", "text"])

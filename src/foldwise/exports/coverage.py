@@ -29,6 +29,16 @@ def intervals(values: NDArray[np.float64], quantile: float) -> NDArray[np.float6
     return closed(values - quantile, values + quantile)
 
 
+def tolerance_scales(values: NDArray[np.float64], quantile: float | None) -> tuple[float, float]:
+    """Return the sizes that a difference from values and from the ends of their intervals is relative to, at least.
+
+    Values near 0 are compared relative to the spread of all values. An end may be near 0 although its value is not, so
+    the half-width of the intervals counts, too.
+    """
+    spread = float(np.std(values)) or 1.0
+    return spread, spread if quantile is None or np.isinf(quantile) else max(spread, quantile)
+
+
 def sets(proba: NDArray[np.float64], quantile: float) -> NDArray[np.bool_]:  # (rows, classes)
     return np.asarray(1.0 - proba <= quantile + SLACK)
 

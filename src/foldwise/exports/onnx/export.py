@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.exports.costs import CostDecision
-from foldwise.exports.coverage import coverage_quantile, intervals, sets
+from foldwise.exports.coverage import coverage_quantile, intervals, sets, tolerance_scales
 from foldwise.exports.model_columns import kinds_given, kinds_seen
 from foldwise.exports.onnx.decision import decision_tensors, interval_tensors, set_tensor
 from foldwise.exports.onnx.graph import IR_VERSION, OPSETS, InputColumn, OnnxGraph, onnx_module
@@ -282,12 +282,13 @@ class OnnxWriter:
         expected = np.ravel(self.model.predict(given))  # CatBoost returns labels of several classes as a column
         if not self.is_classifier:
             values = expected.astype(np.float64)
-            compare("predicted_value", found["predicted_value"], values, np.maximum(1.0, np.abs(values)))
+            of_values, of_ends = tolerance_scales(values, self.quantile)
+            compare("predicted_value", found["predicted_value"], values, np.maximum(of_values, np.abs(values)))
             if self.quantile is not None and np.isfinite(self.quantile):
                 for name, ends in zip(
                     ("predicted_low", "predicted_high"), intervals(values, self.quantile).T, strict=True
                 ):
-                    compare(name, found[name], ends, np.maximum(1.0, np.abs(ends)))
+                    compare(name, found[name], ends, np.maximum(of_ends, np.abs(ends)))
             return
         clear = np.ones(X.height, dtype=bool)
         if "predicted_p" in found:

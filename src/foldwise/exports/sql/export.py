@@ -13,7 +13,7 @@ import polars as pl
 from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.exports.costs import CostDecision
-from foldwise.exports.coverage import coverage_quantile, intervals, set_texts
+from foldwise.exports.coverage import coverage_quantile, intervals, set_texts, tolerance_scales
 from foldwise.exports.model_columns import kinds_given, kinds_seen, module_names
 from foldwise.exports.sql.coverage import interval_columns, set_column
 from foldwise.exports.sql.dates import native_dates
@@ -204,7 +204,14 @@ class SqlWriter:
         found = [(f"p{i}", expression) for i, (_, expression) in enumerate(self.predicted)]
         body = self.program.query("given", given, [*found, *((name, name) for name in names)])
         inner, _, outer = body.rpartition("\nSELECT ")
-        tests = [self._equal(f"p{i}", f"e{i}", values[0]) for i, values in enumerate(expected)]
+        scales = [1.0] * len(expected)
+        if self.predicted[0][0] == "predicted_value":
+            of_values, of_ends = tolerance_scales(np.array(expected[0]), self.quantile)
+            scales = [of_values, of_ends, of_ends][: len(expected)]
+        tests = [
+            self._equal(f"p{i}", f"e{i}", values[0], scale)
+            for i, (values, scale) in enumerate(zip(expected, scales, strict=True))
+        ]
         tested = ", ".join(f"CASE WHEN {test} THEN 0 ELSE 1 END AS d{i}" for i, test in enumerate(tests))
         differs = " + ".join(f"d{i}" for i in range(len(tests)))
         # small steps, and rows that are read once: otherwise DuckDB may take minutes and all memory to plan it
@@ -218,14 +225,17 @@ class SqlWriter:
         total = f"SELECT COALESCE(SUM(CASE WHEN {differs} > 0 THEN 1 ELSE 0 END), 0) AS differences FROM tested"
         return f"WITH {', '.join(steps)}\n{total}"
 
-    def _equal(self, found: str, expected: str, value: Any) -> str:
-        """Return the condition under which a prediction equals that of Python, of which one value is given."""
+    def _equal(self, found: str, expected: str, value: Any, least: float) -> str:
+        """Return the condition under which a prediction equals that of Python, of which one value is given.
+
+        The tolerance is relative to the predicted value, or to `least` if that is larger.
+        """
         if not isinstance(value, float):
             return f"{found} = {expected}"
         if np.isinf(value):
             return f"{found} IS NULL"
         tolerance = self.program.number(XGBOOST_TOLERANCE if "xgboost" in module_names(self.model) else TOLERANCE)
-        scale = f"{tolerance} * {self.dialect.largest}({self.program.number(1.0)}, ABS({expected}))"
+        scale = f"{tolerance} * {self.dialect.largest}({self.program.number(least)}, ABS({expected}))"
         return f"ABS({found} - {expected}) <= {scale}"
 
     def _expected(self, X: pl.DataFrame) -> list[list[Any]]:

@@ -6,13 +6,12 @@ expressions of thousands of splits take about as long, but much longer to plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from foldwise.exports.sql.dialects import SqlDialect
-from foldwise.exports.trees.node_tables import LeafSum, NodeTable
+from foldwise.exports.sql.node_steps import NodeStep
 
 
 @dataclass(frozen=True)
@@ -74,30 +73,8 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class ListStep:
-    """A step of a query that adds the sums of a forest to the columns of the step before.
-
-    Attributes
-    ----------
-    table : NodeTable
-        The nodes.
-    cells : sequence of str
-        The columns of the cells that the nodes compare.
-    sums : mapping of str to LeafSum
-        The sums by the names of their columns.
-    dialect : SqlDialect
-        The database.
-    """
-
-    table: NodeTable
-    cells: Sequence[str]
-    sums: Mapping[str, LeafSum]
-    dialect: SqlDialect
-
-    @property
-    def names(self) -> Sequence[str]:
-        return list(self.sums)
+class ListStep(NodeStep):
+    """The step as a loop over lists of nodes."""
 
     @property
     def uses(self) -> set[str]:

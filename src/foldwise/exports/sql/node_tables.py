@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from foldwise.exports.sql.dialects import SqlDialect
 from foldwise.exports.sql.node_lists import ListStep
+from foldwise.exports.sql.node_steps import NodeStep
 from foldwise.exports.sql.program import ROW, Feature, SqlProgram
 from foldwise.exports.sql.trees import test_of
 from foldwise.exports.trees.node_tables import LeafSum, NodeTable
@@ -69,30 +69,8 @@ def filled(feature: Feature, missing_left: bool, program: SqlProgram) -> str:
     return f"COALESCE({value}, {program.dialect.infinity(negative=missing_left)})"
 
 
-@dataclass(frozen=True)
-class ForestStep:
-    """A step of a query that adds the sums of a forest to the columns of the step before.
-
-    Attributes
-    ----------
-    table : NodeTable
-        The nodes.
-    cells : sequence of str
-        The columns of the cells that the nodes compare, or one column with an array of them.
-    sums : mapping of str to LeafSum
-        The sums by the names of their columns.
-    dialect : SqlDialect
-        How the database walks through the nodes.
-    """
-
-    table: NodeTable
-    cells: Sequence[str]
-    sums: Mapping[str, LeafSum]
-    dialect: SqlDialect
-
-    @property
-    def names(self) -> Sequence[str]:
-        return list(self.sums)
+class ForestStep(NodeStep):
+    """The step as joins with a table of nodes, or as a queue."""
 
     @property
     def uses(self) -> set[str]:
