@@ -155,6 +155,8 @@ def test_spark_scores_any_model(model: Any, spark_session: Any, tmp_path: Path) 
     frame.drop("label").write_parquet(tmp_path / "rows.parquet")
     rows = spark_session.read.parquet(str(tmp_path / "rows.parquet")).repartition(3)
     found = foldwise.predict_spark(tmp_path / "m.foldwise", rows, keep=["id"])
+    with pytest.raises(TypeError, match="frame must be a DataFrame of Spark, got str"):
+        foldwise.predict_spark(tmp_path / "m.foldwise", "orders")
     assert found.columns[:2] == ["id", "predicted_class"]
     answers = pl.from_arrow(found.toArrow()).sort("id")
     predict_file(tmp_path / "m.foldwise", tmp_path / "rows.parquet", tmp_path / "out.parquet", keep=["id"])

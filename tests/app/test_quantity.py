@@ -178,7 +178,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
         (["a", "b"] * 50, {"task": "regression"}, "must contain numbers, but 'y' contains text in 100 of 100 rows"),
         (NUMBERS * 1e300, {}, "too large"),
         (NUMBERS, {"task": "guess"}, "task must be 'classification' or 'regression'"),
-        (NUMBERS, {"metric": "log_loss"}, "unknown regression metric"),
+        (NUMBERS, {"metric": "log_loss"}, "log loss is a classification metric, but the task is regression"),
         (NUMBERS, {"metric": "mean_gamma_deviance"}, "needs true values above 0"),
         (NUMBERS, {"costs": {"a": {"a": 0}}}, "costs= describes classes"),
         (NUMBERS, {"positive": "a"}, "positive= describes classes"),

@@ -140,7 +140,7 @@ def test_quoted_cells_and_missing_last_cells(tmp_path):
 
 
 def test_bad_files(tmp_path):
-    with pytest.raises(InputError, match=r"does not exist.*working directory"):
+    with pytest.raises(InputError, match=r"does not exist.*current folder"):
         read_table(tmp_path / "absent.csv")
     other = tmp_path / "a.xyz"
     other.write_text("a")
@@ -159,6 +159,9 @@ def test_bad_files(tmp_path):
             read_table(file)
     with pytest.raises(InputError, match="a table must be a file on this computer, but the path is an address"):
         read_table("https://localhost/table.csv")
+    with pytest.raises(InputError, match="but the path is the address of a database") as raised:
+        read_table("postgresql://me:secret@localhost/shop")
+    assert "secret" not in str(raised.value)
 
 
 def test_schema_round_trip_and_look_up():

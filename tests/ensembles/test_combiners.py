@@ -147,5 +147,5 @@ def test_members_are_scored_by_the_metrics_of_evaluation(load):
     assert score_members("f1_macro", predictions, data)[0] == pytest.approx(
         f1_score(y, proba.argmax(axis=1), average="macro"), rel=1e-10
     )
-    with pytest.raises(InputError, match="unknown classification metric 'mean_squared_error'"):
+    with pytest.raises(InputError, match="mean squared error is a regression metric, but the task is classification"):
         score_members("mean_squared_error", predictions, data)

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -217,6 +218,11 @@ def test_other_families_are_refused_by_name(kind):
     model = NaiveBayes(families=kind).fit(X, ["no", "yes"] * 4)
     with pytest.raises(InputError, match=f"'{kind}' cannot be exported to ONNX"):
         to_onnx(model)
+
+
+def test_a_model_that_was_not_fitted_is_refused():
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        to_onnx(DecisionTreeRegressor())
 
 
 def test_unknown_models_are_refused_by_name():

@@ -197,9 +197,11 @@ def test_methods_run_alone(method):
 
 
 def test_bad_input_gives_one_sentence():
-    for table in (np.ones((5, 2)), np.full((5, 2), np.nan), np.ones((1, 3)), [[f"text {i}"] for i in range(30)]):
+    for table in (np.ones((5, 2)), np.full((5, 2), np.nan), [[f"text {i}"] for i in range(30)]):
         with pytest.raises(InputError, match="all are left out"):
             find_outliers(np.asarray(table))
+    with pytest.raises(InputError, match="at least 3 rows, got 2"):
+        find_outliers(np.arange(4.0).reshape(2, 2))
     with pytest.raises(InputError, match="infinity"):
         find_outliers([[1.5], [np.inf], [2.5], [3.0]])
     with pytest.raises(InputError, match="alpha"):

@@ -118,7 +118,7 @@ class Schedule:
         elif outcome.out_of_time:
             batch = replace(batch, stopped="not finished", why="the budget was used up")
         else:
-            batch = replace(batch, stopped="too slow", why=f"one fold took more than {outcome.seconds:.0f} s")
+            batch = replace(batch, stopped="too slow", why=f"one fold took more than {outcome.seconds:.2g} s")
         return without_outranked(state.with_batch(batch))
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from foldwise.app.file_predictions import predictor_of
 from foldwise.app.run_folder import MODEL
 from foldwise.engines.drawing import plain_types
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.storage import StoredModel, open_model
 
 
@@ -44,6 +44,8 @@ def predict_spark(run: str | Path, frame: Any, *, keep: Sequence[str] = ()) -> A
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
+    if not hasattr(frame, "mapInArrow"):
+        raise FoldwiseTypeError(f"frame must be a DataFrame of Spark, got {type(frame).__name__}.")
     given = Path(run)
     path = given / MODEL if given.is_dir() else given
     if not path.is_file():

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from foldwise.errors import InputError
 
 
@@ -20,6 +22,7 @@ def kinds_seen(model: Any) -> dict[str, str]:
         return {column.name: kinds[column.kind] for column in schema}
     names = getattr(model, "feature_names_in_", None)
     if names is None:
+        check_is_fitted(model)
         raise InputError(
             f"the columns of {type(model).__name__} have no names, because it was fitted on an array.",
             "pass columns=, the names of the columns in the table.",

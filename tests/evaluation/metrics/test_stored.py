@@ -153,9 +153,10 @@ def test_metrics_of_quantities_have_short_names_and_a_default():
     assert value_metric().name == value_metric("auto").name == value_metric("rmse").name == "root_mean_squared_error"
     assert value_metric("neg_mean_absolute_error").name == value_metric("mae").name == "mean_absolute_error"
     assert value_metric("pinball_loss_0.25").name == "pinball_loss_0.25"
-    for name in ("accuracy", "speed"):
-        with pytest.raises(InputError, match=f"unknown regression metric '{name}'"):
-            value_metric(name)
+    with pytest.raises(InputError, match="unknown regression metric 'speed'"):
+        value_metric("speed")
+    with pytest.raises(InputError, match="accuracy is a classification metric, but the task is regression"):
+        value_metric("accuracy")
 
 
 def test_deviances_of_impossible_predictions_are_infinite():
@@ -183,8 +184,9 @@ def test_metrics_say_which_targets_they_suit():
 def test_unknown_metrics_are_refused():
     with pytest.raises(InputError, match="unknown metric 'speed'"):
         find_metric("speed")
-    for name in ("speed", "r2"):
-        with pytest.raises(InputError, match=f"unknown classification metric '{name}'"):
-            class_metric(name, np.array(["a", "b"]))
+    with pytest.raises(InputError, match="unknown classification metric 'speed'"):
+        class_metric("speed", np.array(["a", "b"]))
+    with pytest.raises(InputError, match="root mean squared error is a regression metric, but the task is class"):
+        class_metric("rmse", np.array(["a", "b"]))
     with pytest.raises(InputError, match="needs costs"):
         class_metric("cost", np.array(["a", "b"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from foldwise.data.reading.source_file import missing_file
 from foldwise.errors import InputError
 
 
@@ -23,6 +24,4 @@ def check_table(*paths: Path | None) -> None:
         if path is not None and path.is_dir():
             raise InputError(f"{str(path)!r} is a folder, not a table.", "pass a file of the folder.")
         if path is not None and not path.is_file():
-            raise InputError(
-                f"file {str(path)!r} does not exist.", f"check the path. The current folder is {str(Path.cwd())!r}."
-            )
+            raise missing_file(path)

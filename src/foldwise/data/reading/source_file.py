@@ -81,6 +81,20 @@ def identify(path: Path) -> tuple[str, bool]:
     return format_of(path.name, inner.suffix, first_bytes(path, packed=True)), True
 
 
+def missing_file(path: Path) -> InputError:
+    """Return the error for a file that does not exist; an address is not repeated, because it may hold a password."""
+    if re.match(r"(https?|s3|ftp):/", str(path)):
+        return InputError("a table must be a file on this computer, but the path is an address.", "download it.")
+    if re.match(r"postgres(ql)?:/", str(path)):
+        return InputError(
+            "a table must be a file on this computer, but the path is the address of a database.",
+            "pass a frame, or use foldwise fit on the command line, which reads a database.",
+        )
+    return InputError(
+        f"file {str(path)!r} does not exist.", f"check the path. The current folder is {str(Path.cwd())!r}."
+    )
+
+
 def first_bytes(path: Path, packed: bool) -> bytes:
     with opened(path, packed) as file:
         return read_bytes(file, HEAD, path.name)
@@ -90,9 +104,7 @@ def opened(path: Path, packed: bool) -> IO[bytes]:
     """Open a file to read bytes from it, decompressed."""
     try:
         if not path.is_file():
-            if re.match(r"(https?|s3|ftp):/", str(path)):
-                raise InputError("a table must be a file on this computer, but the path is an address.", "download it.")
-            raise InputError(f"file {str(path)!r} does not exist.", f"the working directory is {str(Path.cwd())!r}.")
+            raise missing_file(path)
         # a buffer would copy all bytes once more
         found: Any = gzip.open(path) if packed else path.open("rb", buffering=0)  # noqa: SIM115
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path

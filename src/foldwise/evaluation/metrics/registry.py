@@ -245,6 +245,11 @@ def value_metric(name: str | None = None) -> Metric:
 def unknown_metric(task: str, name: Any, known: Sequence[str]) -> InputError:
     """Return the error for an unknown metric, with the nearest name."""
     names = [*known, *(alias for alias, metric in ALIASES.items() if metric in known)]
+    if isinstance(name, str) and is_metric(name) and find_metric(name).task != task:
+        metric = find_metric(name)
+        return InputError(
+            f"{metric.title} is a {metric.task} metric, but the task is {task}.", f"use one of {', '.join(known)}."
+        )
     return InputError(
         f"unknown {task} metric {name!r}.", f"{nearest_metric(name, names, 'use one of')} {', '.join(known)}."
     )

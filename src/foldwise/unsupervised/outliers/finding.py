@@ -128,6 +128,10 @@ def find_outliers(
 
 def unusual_rows(frame: pl.DataFrame, options: OutlierOptions, alpha: float) -> Outliers:
     """Find outliers among the rows of one table, by the tail of their own scores."""
+    if frame.height < 3:
+        raise InputError(
+            f"the table must have at least 3 rows, got {frame.height}.", "each row is compared with all others."
+        )
     encoder = learn_encoder(frame)
     rows = encoder.encode(frame)
     with Progress("methods") as progress:
