@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foldwise.app.cli.commands import app
+from foldwise.app.cli.output import ProgressLine
 from tests.app.command_line import WEATHER, ask, refused
 from tests.app.runs import TABLE
 
@@ -47,6 +50,65 @@ def test_the_program_ends_with_its_exit_codes(here):
     assert error.startswith("foldwise: file 'nothing.csv' does not exist. Hint:")
     assert program("inspect", "--nonsense")[0] == 2
     assert program("nonsense")[0] == 2
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])  # Python notices the closed pipe at its end, or while it prints
+@pytest.mark.parametrize("arguments", [["inspect", WEATHER], ["version"], ["fit", "--help"]])
+def test_a_reader_that_has_gone_ends_the_program_quietly(arguments, unbuffered):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "foldwise.app.cli", *arguments],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_full_disk_is_not_a_bug(monkeypatch):
+    from foldwise.app.cli import inspect as command
+
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(command, "inspect", full)
+    assert refused("inspect", WEATHER).startswith("the output cannot be written: no space left on device. Hint: free")
+
+
+def test_progress_that_nobody_reads_does_not_end_a_run(monkeypatch):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    with ProgressLine(True) as progress:
+        progress.show("reading", "reading")
+        progress.show("trying models", "trying models")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["--missing", "outlook=1", "windy=2"],
+            "unexpected argument 'windy=2' after --missing outlook=1. Hint: repeat the option for each value, "
+            "--missing outlook=1 --missing windy=2, or quote a value with blanks, --missing 'outlook=1 windy=2'.",
+        ),
+        (["--drop", "outlook", "windy"], "--drop outlook --drop windy, or quote a value with blanks"),
+        (["--target=play", "golf"], "after --target play. Hint: quote a value with blanks, --target 'play golf'."),
+        (["--models", "knn", "naive_bayes"], "separate several values with commas, --models knn,naive_bayes."),
+        (["--quiet", "other.csv"], "unexpected argument 'other.csv'. Hint: the command takes TABLE."),
+    ],
+)
+@pytest.mark.parametrize("table_first", [True, False])
+def test_an_argument_too_many_is_explained(arguments, words, table_first):
+    given = [WEATHER, *arguments] if table_first else [*arguments, WEATHER]
+    if arguments[0] == "--quiet" and not table_first:
+        words = f"unexpected argument '{WEATHER}'. Hint: the command takes TABLE."
+    assert words in refused("fit", *given)
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch):

@@ -232,6 +232,39 @@ def test_rows_are_forgotten_by_the_command(bayes, here):
     assert not (here / "other").exists()
 
 
+def test_rows_to_forget_that_are_also_new_are_reported(bayes, here):
+    new, gone = people(100, 7), people(600, 0)[:50]
+    pl.concat([new, gone[:7]]).write_csv("new.csv")
+    gone.write_csv("gone.csv")
+    code, _, error = ask("refit", bayes, "new.csv", "--forget", "gone.csv", "--quiet")
+    assert code == 0, error
+    assert error == (
+        "foldwise: note: 7 of the 50 rows of --forget are also in the new table. The new model learns them again. To "
+        "forget them, remove them from the new table.\n"
+    )
+    new.write_csv("new.csv")
+    assert ask("refit", bayes, "new.csv", "--forget", "gone.csv", "--quiet", "--out", "other")[2] == ""
+
+
+@pytest.mark.parametrize(("n_shared", "is_reported"), [(0, False), (2, False), (30, True)])
+def test_new_rows_that_are_also_old_are_reported(logistic, here, n_shared, is_reported):
+    new, old = people(100, 7), people(200, 0)
+    new.write_csv("new.csv")
+    pl.concat([old, new[:n_shared]]).write_csv("old.csv")
+    code, _, error = ask("refit", logistic, "new.csv", "--with", "old.csv", "--quiet")
+    assert code == 0, error
+    words = "30 of the 100 new rows are also in the table of old rows. The scores of the new model are therefore too "
+    words += "optimistic. Pass only other rows as --with."
+    assert error == (f"foldwise: note: {words}\n" if is_reported else "")
+
+
+def test_an_equal_row_with_another_class_is_another_row():
+    X = pl.DataFrame({"a": [1, 2, None], "b": ["x", "y", None]})
+    rows = LabeledRows(X, np.array([0, 1, 1]))
+    assert rows.n_also_in(rows) == 3
+    assert rows.n_also_in(LabeledRows(X.with_columns(pl.col("a").cast(pl.Float64)), np.array([0, 0, 1]))) == 2
+
+
 def prices(n_rows: int, seed: int) -> pl.DataFrame:
     """A quantity with gaps, and a category of which new rows have another level."""
     rng = np.random.default_rng(seed)

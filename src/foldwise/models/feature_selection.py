@@ -15,6 +15,7 @@ from foldwise.tuning import SelectFeatures
 
 FIRST_ROWS = 5_000  # enough to see whether a column helps
 SHARES = (0.35, 0.7)
+FOLDS = 3
 
 
 class SelectInformative(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,13 +33,19 @@ class SelectInformative(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
         rows = np.unique(np.linspace(0, len(frame) - 1, min(len(frame), FIRST_ROWS)).astype(np.intp))
         known = [name for name in self.columns if frame[name].null_count() < len(frame)]
-        some = frame.select(known)[rows.tolist()].to_native()
-        scorer = NaiveBayes(missing="category", unseen="smooth", var_floor=1e-3, n_jobs=1)
-        labels = np.asarray(y)[rows]
-        folds = min(3, int(np.bincount(np.unique(labels, return_inverse=True)[1]).max()))
-        number = max(1, round(self.share * len(known)))
-        chosen = SelectFeatures(scorer, cv=folds, scoring="neg_log_loss", n_features=number, audit=False)
-        support = chosen.fit(some, labels).get_support()
+        codes = np.unique(np.asarray(y)[rows], return_inverse=True)[1]
+        counts = np.bincount(codes)
+        # log loss needs every class in every fold: rows of rarer classes do not take part in the selection
+        often = counts >= FOLDS
+        if often.sum() < 2:
+            support = np.ones(len(known), dtype=bool)
+        else:
+            taking_part = often[codes]
+            some = frame.select(known)[rows[taking_part].tolist()].to_native()
+            scorer = NaiveBayes(missing="category", unseen="smooth", var_floor=1e-3, n_jobs=1)
+            number = max(1, round(self.share * len(known)))
+            chosen = SelectFeatures(scorer, cv=FOLDS, scoring="neg_log_loss", n_features=number, audit=False)
+            support = chosen.fit(some, np.asarray(y)[rows[taking_part]]).get_support()
         self.kept_ = [name for name, kept in zip(known, support.tolist(), strict=True) if kept]
         self.blank_ = [name for name in self.columns if name not in self.kept_]
         return self

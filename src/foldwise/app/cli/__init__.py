@@ -6,14 +6,17 @@ Nothing that computes is imported before a command needs it, so `--help` answers
 from __future__ import annotations
 
 import gc
+import os
 import shlex
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 LOADED = time.monotonic()
+OUTPUT_CLOSED = 141  # as shells report a program that writes to a closed pipe
 started: float | None = None  # when the program began: a budget covers the loading of libraries
 run_folder: Path | None = None  # of a run that was begun
 
@@ -31,7 +34,22 @@ def main() -> None:
     except SystemExit as end:
         if isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):  # typer does not report it
             print(interrupted(), file=sys.stderr)
+        if is_output_closed(end):
+            sys.exit(OUTPUT_CLOSED)
         raise
+
+
+def is_output_closed(end: SystemExit) -> bool:
+    """Whether the reader of the output has gone, as in `foldwise inspect table.csv | head`. Nothing more is printed."""
+    if not isinstance(end.__context__, BrokenPipeError):  # which typer turns into exit code 1
+        try:
+            sys.stdout.flush()
+            return False
+        except BrokenPipeError:
+            pass
+    with suppress(OSError, ValueError):  # without a file behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+    return True
 
 
 def interrupted() -> str:

@@ -16,6 +16,7 @@ from foldwise.app.cli.early_checks import (
     check_task,
 )
 from foldwise.app.cli.exit_codes import guarded
+from foldwise.app.cli.extra_arguments import Program
 from foldwise.app.cli.model_commands import compare, tune
 from foldwise.app.cli.new_data_commands import check, refit
 from foldwise.app.cli.shared_options import (
@@ -43,13 +44,14 @@ from foldwise.app.cli.table_options import TableOptions, listed, with_table_opti
 from foldwise.app.cli.ui import workbench
 from foldwise.app.cli.web_commands import serve
 
-app = typer.Typer(
+app = Program(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,  # help as plain text: drawing frames around it takes longer than all the rest
     pretty_exceptions_enable=False,
     help="Turn a table into a tuned, honestly evaluated and explained model.",
-    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changes found (check), 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changes found (check), 130 interrupted, "
+    "141 output closed by its reader.",
 )
 
 

@@ -5,6 +5,7 @@ An internal error keeps its traceback.
 
 from __future__ import annotations
 
+import errno
 import functools
 import signal
 import sys
@@ -63,6 +64,8 @@ def bad_input(error: Exception) -> str | None:
         return f"{error.filename!r} cannot be used: {(error.strerror or 'system error').lower()}."
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{error.filename!r} cannot be used: {error.strerror.lower()}."
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the output cannot be written: no space left on device. Hint: free some space, or write elsewhere."
     return None
 
 

@@ -53,7 +53,10 @@ class ProgressLine:
             now = time.monotonic()
             if phase != self._phase or now - self._last >= EVERY:
                 self._phase, self._last = phase, now
-                print(line, file=sys.stderr, flush=True)
+                try:
+                    print(line, file=sys.stderr, flush=True)
+                except BrokenPipeError:  # nobody reads any more, which is no reason to lose the run
+                    self._wanted = False
 
 
 def counted_names(names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -19,6 +20,7 @@ from foldwise.bayes import NaiveBayes
 from foldwise.errors import ForgetError, InputError
 from foldwise.models.linear_sums import sums_of, why_not
 
+LABEL = "the label of refit"  # a name that no column of a table has
 BOOSTERS = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}  # names of boosters from a file
 
 
@@ -53,6 +55,16 @@ class LabeledRows:
             for one, two in ((other.X, self.X), (other.special, self.special))
         )
         return LabeledRows(X, np.concatenate([other.y, self.y]), special)
+
+    def n_also_in(self, other: LabeledRows) -> int:
+        """The number of rows that another table contains too, with the same class or value."""
+        some, known = (one.as_text() for one in (self, other))
+        return some.join(known.unique(), on=some.columns, how="semi", nulls_equal=True).height
+
+    def as_text(self) -> pl.DataFrame:
+        """The rows and their labels as text, alike for whole numbers and decimals, as two files may differ in that."""
+        frame = self.X.with_columns(pl.Series(LABEL, self.y))
+        return frame.with_columns(cs.numeric().cast(pl.Float64)).select(pl.all().cast(pl.String))
 
 
 def same_types(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from foldwise.app.refitting.result import RefitResult
 from foldwise.app.run_folder import FACTS, current, open_run, read_facts
 from foldwise.app.special_columns import grouped, weighted
 from foldwise.data.schema import listing
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseWarning, InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
 from foldwise.evaluation.metrics.metric import Floats, Metric
 from foldwise.evaluation.scored_rows import ScoredRows
@@ -30,6 +31,7 @@ from foldwise.storage import StoredModel
 from foldwise.storage.table_check import match_columns
 
 LEAST_ROWS = 20
+SHARED = 0.05  # of the new rows; fewer may be equal by chance
 SPECIAL = ("groups", "time", "weights")
 
 
@@ -117,6 +119,8 @@ def refit(
     before = None if old is None else read_labeled(model, special, old, reading)
     gone = None if forget is None else read_labeled(model, special, forget, reading)
     check_rows(model, rows, before, is_update=update)
+    for words in shared_rows(rows, before, gone):
+        warnings.warn(words, FoldwiseWarning, stacklevel=2)
     folds = refit_folds(rows, before, special, len(model.classes_), seed, check=not update and before is None)
 
     def learn(some: LabeledRows) -> Blend | ValueBlend:
@@ -239,10 +243,27 @@ def check_rows(model: StoredModel, rows: LabeledRows, before: LabeledRows | None
     counts = np.bincount(rows.y, minlength=len(model.classes_))
     if counts.min() < 2:
         rare = [str(one) for one, n in zip(model.classes_.tolist(), counts, strict=True) if n < 2]
+        has = "has" if len(rare) == 1 else "have"
         raise InputError(
-            f"every class needs at least two new rows, but {listing(rare)} has fewer.",
+            f"every class needs at least two new rows, but {listing(rare)} {has} fewer.",
             "pass the old rows too, as old=.",
         )
+
+
+def shared_rows(rows: LabeledRows, before: LabeledRows | None, gone: LabeledRows | None) -> list[str]:
+    """Say that new rows are also old rows, or rows to forget. A few may be equal by chance, so this is not an error."""
+    said = []
+    if before is not None and (n := rows.n_also_in(before)) >= max(1, SHARED * rows.n_rows):
+        said.append(
+            f"{n:,} of the {rows.n_rows:,} new rows {'is' if n == 1 else 'are'} also in the table of old rows. The "
+            "scores of the new model are therefore too optimistic. Pass only other rows as old=."
+        )
+    if gone is not None and (n := gone.n_also_in(rows)):
+        said.append(
+            f"{n:,} of the {gone.n_rows:,} rows of forget= {'is' if n == 1 else 'are'} also in the new table. The new "
+            "model learns them again. To forget them, remove them from the new table."
+        )
+    return said
 
 
 def predictions_by(blend: Blend | ValueBlend, X: pl.DataFrame) -> Floats:
