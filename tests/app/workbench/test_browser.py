@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+import foldwise
 from foldwise.app.recording.status import RunStatus
-from tests.app.workbench.running import BROWSER, FLAGS, FOLDWISE, RunningBench, WatchedPage, wait_for
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright, which drives the browser, is not installed")
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium is installed: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield running
-        running.close()
+from foldwise.app.workbench.queue import is_alive
+from tests.app.workbench.running import FOLDWISE, RunningBench, WatchedPage, wait_for
 
 
 @pytest.fixture
@@ -94,6 +86,10 @@ def test_from_an_upload_to_a_result_and_back(browser: Any, folder: Path) -> None
         page.click("text=Stop and keep the result")
         page.wait_for_selector("#threshold")
         assert RunStatus.of(run).state == "finished"
+        command = ["predict", str(run), str(folder / "semicolons.csv"), "--separator=;", "--out", str(folder / "p.csv")]
+        subprocess.run([*FOLDWISE, *command], check=True, capture_output=True)
+        assert pl.read_csv(folder / "p.csv").height == 600
+        (folder / "p.csv").unlink()
         watched.check()
         before = RunStatus.of(run).progress["n_settings"]
 
@@ -155,3 +151,89 @@ def test_from_an_upload_to_a_result_and_back(browser: Any, folder: Path) -> None
         page.set_viewport_size({"width": 390, "height": 800})
         watched.check()
         context.close()
+
+
+@pytest.mark.slow
+def test_a_dropped_file_is_uploaded(browser: Any, folder: Path) -> None:
+    with RunningBench(folder) as bench:
+        context = browser.new_context()
+        watched = WatchedPage(context, bench.base)
+        page = watched.page
+        page.goto(bench.link)
+        page.evaluate(
+            """() => {
+                const carried = new DataTransfer();
+                carried.items.add(new File(["a,b\\n1,2\\n3,4\\n"], "dropped.csv"));
+                document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer: carried }));
+            }"""
+        )
+        page.wait_for_url("**/data/dropped.csv")
+        assert (folder / "dropped.csv").read_text() == "a,b\n1,2\n3,4\n"
+        assert watched.troubles == []
+        context.close()
+
+
+@pytest.mark.slow
+def test_the_keyboard_reaches_everything(browser: Any, folder: Path) -> None:
+    shutil.copy(folder.parent / "semicolons.csv", folder)
+    with RunningBench(folder) as bench:
+        context = browser.new_context(viewport={"width": 390, "height": 800})
+        page = WatchedPage(context, bench.base).page
+        page.goto(bench.link)
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to content"
+        page.goto(f"{bench.base}/data/semicolons.csv")
+        choose(page, "#c-target", "answer")
+        page.wait_for_selector("text=Start the run")
+        page.evaluate("document.activeElement.blur()")
+        wanted = page.evaluate(
+            """() => [...document.querySelectorAll("a, button, select, input, summary")].filter((one) =>
+                one.type !== "hidden" && one.checkVisibility({ visibilityProperty: true })).length"""
+        )
+        reached = set()
+        for _ in range(wanted + 30):
+            page.keyboard.press("Tab")
+            reached.add(
+                page.evaluate(
+                    """() => [...document.querySelectorAll("a, button, select, input, summary")]
+                        .indexOf(document.activeElement)"""
+                )
+            )
+        assert len(reached - {-1}) == wanted
+        context.close()
+
+
+@pytest.mark.slow
+def test_the_report_tab_prints_the_report(browser: Any, folder: Path) -> None:
+    frame = pl.read_csv(folder.parent / "semicolons.csv", separator=";")
+    foldwise.fit(frame, target="answer", models=["naive_bayes"], budget=3, out=folder / "run")
+    with RunningBench(folder) as bench:
+        context = browser.new_context()
+        watched = WatchedPage(context, bench.base)
+        page = watched.page
+        page.goto(bench.link)
+        page.goto(f"{bench.base}/runs/run/report")
+        assert page.locator("iframe").is_visible()
+        assert not page.locator(".printed").is_visible()
+        page.emulate_media(media="print")
+        assert not page.locator("iframe").is_visible()
+        assert not page.locator(".top").is_visible()
+        headings = page.locator(".printed h2")
+        assert headings.count() > 5
+        assert all(headings.nth(i).is_visible() for i in range(headings.count()))
+        assert watched.troubles == []
+        context.close()
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_killed_server(folder: Path) -> None:
+    bench = RunningBench(folder)
+    workers = wait_for(lambda: children(bench.process.pid))
+    bench.stop(signal.SIGKILL)
+    wait_for(lambda: not any(is_alive(pid) for pid in workers), 20)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(one) for one in text.split()]

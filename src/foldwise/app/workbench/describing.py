@@ -16,6 +16,7 @@ from foldwise.data.reading.dates import dates_of
 from foldwise.data.table import Table
 from foldwise.data.target import task_of
 from foldwise.errors import FoldwiseError
+from foldwise.evaluation.metrics.registry import find_metric
 
 N_BINS = 24
 MOST_COLUMNS = 200
@@ -24,6 +25,11 @@ HEAD = 6
 LONGEST_CELL = 60
 LARGEST_WHOLE = 1e15  # larger numbers are written with an exponent
 AUDIT_SECONDS = 10.0
+METRICS = {
+    "two classes": ("log_loss", "roc_auc", "accuracy", "balanced_accuracy", "f1", "brier_score"),
+    "classes": ("log_loss", "roc_auc_ovr", "accuracy", "balanced_accuracy", "f1_macro", "brier_score"),
+    "regression": ("rmse", "mae", "r2"),
+}
 SAID = {"encoding": r"encoded as (\S+)", "header": r"the (first row|first \d+ rows)"}  # in notes
 
 
@@ -41,6 +47,7 @@ def describe(path: str, options: dict[str, Any], target: str = "") -> dict[str, 
         "notes": [{"topic": one.topic, "text": with_controls(one.text), "column": one.column} for one in table.notes],
         "detected": detected_of(table),
         "target": None,
+        "metrics": {},
         "audit": [],
     }
     if target in table.X.columns:
@@ -71,7 +78,18 @@ def describe_target(table: Table) -> dict[str, Any]:
         if check != "balance" and audit.of(check)
     ]
     found = {"task": task, "classes": classes if len(classes) <= MOST_CLASSES else [], "n_classes": len(classes)}
-    return {"target": found, "audit": [{**one, "about": with_controls(one["about"])} for one in concerns]}
+    return {
+        "target": found,
+        "metrics": metrics_for(labels.n_unique()),
+        "audit": [{**one, "about": with_controls(one["about"])} for one in concerns],
+    }
+
+
+def metrics_for(n_classes: int) -> dict[str, list[tuple[str, str]]]:
+    """The metrics to choose from for each task, with their titles. Some are defined for two classes only."""
+    names = {"classification": METRICS["two classes" if n_classes == 2 else "classes"]}
+    names["regression"] = METRICS["regression"]
+    return {task: [(name, find_metric(name).title) for name in some] for task, some in names.items()}
 
 
 def describe_column(column: pl.Series, kind: str, reason: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from foldwise.app.explaining import explain
 from foldwise.app.file_predictions import PREFIX, Predictor, ValuePredictor, batches_for, costs_of
 from foldwise.app.run_folder import MODEL, OPTIONS, OpenRun, current, open_run
 from foldwise.app.unknown_categories import known_levels
+from foldwise.app.workbench.describing import cell_text
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import EMPTY
@@ -127,7 +128,7 @@ def reasons_of(run: OpenRun, frame: pl.DataFrame) -> dict[str, Any]:
         return {"cells": [], "base": None, "total": None, "about": ""}
     [found] = explain(run.model, frame, run.background(), n_samples=ORDERS)
     order = np.argsort(-np.abs(found.values), kind="stable").tolist()
-    texts = ["missing" if cell is None else str(cell) for cell in found.cells]
+    texts = ["missing" if cell is None else cell_text(cell) for cell in found.cells]
     cells = [{"column": found.columns[j], "cell": texts[j], "contribution": float(found.values[j])} for j in order]
     about = "" if found.about is None else str(found.about)
     return {"cells": cells, "base": found.base, "total": found.total, "about": about}
@@ -199,8 +200,7 @@ def similar_rows(run: OpenRun, frame: pl.DataFrame, folder: str, tables: str) ->
         found = similar(rows.select(list(model.kinds)), frame, n=MOST_SIMILAR)
     except FoldwiseError:  # the table has changed since
         return nothing
-    texts = rows.select(shown)[found.rows.tolist()].cast(pl.String)
-    lines = [["" if cell is None else cell for cell in row] for row in texts.rows()]
+    lines = [[cell_text(cell) for cell in row] for row in rows.select(shown)[found.rows.tolist()].rows()]
     return {"similar": lines, "similar_columns": shown, "similar_of": rows.height}
 
 

@@ -67,6 +67,15 @@ class RunView:
         return self.state in ACTIVE
 
     @property
+    def changed(self) -> float | None:
+        """When it was last updated, in seconds since 1970. An exploration writes no progress, only its folder."""
+        if isinstance(updated := self.progress.get("updated"), int | float):
+            return updated
+        with suppress(OSError):
+            return self.folder.stat().st_mtime
+        return None
+
+    @property
     def is_exploration(self) -> bool:
         """Whether it explores a table without a target, so that it has no target to predict and no record to resume."""
         if not self.has_result:

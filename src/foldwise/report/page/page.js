@@ -17,5 +17,7 @@
     else wide.removeAttribute("tabindex");
   };
   const watcher = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
-  document.querySelectorAll(".wide").forEach((wide) => watcher.observe(wide));
+  const watch = () => document.querySelectorAll(".wide").forEach((wide) => watcher.observe(wide));
+  document.addEventListener("tables-replaced", watch);
+  watch();
 })();

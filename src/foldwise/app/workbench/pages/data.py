@@ -20,10 +20,6 @@ from foldwise.errors import InputError
 
 DESCRIBE = "foldwise.app.workbench.describing:describe"
 SEPARATORS = {",": "comma", ";": "semicolon", "\\t": "tab", "|": "bar", " ": "space", ":": "colon"}
-METRICS = {
-    "classification": ("log_loss", "roc_auc", "accuracy", "balanced_accuracy", "f1", "brier_score"),
-    "regression": ("rmse", "mae", "r2"),
-}
 BUDGETS = ("10s", "30s", "60s", "5m", "15m", "1h")
 
 
@@ -135,7 +131,8 @@ async def table_page(request: Request, file: TableFile, choices: TableChoices) -
         "cards": cards,
         "detected": detected,
     }
-    lists: dict[str, Any] = {"kinds": KINDS, "drop": DROP, "separators": SEPARATORS, "metrics": METRICS.get(task, ())}
+    metrics = (facts or {}).get("metrics", {}).get(task, ())
+    lists: dict[str, Any] = {"kinds": KINDS, "drop": DROP, "separators": SEPARATORS, "metrics": metrics}
     return render(request, "table.html", **shown, **lists, task=task, budgets=BUDGETS)
 
 

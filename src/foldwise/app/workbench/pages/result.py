@@ -29,16 +29,19 @@ REPORT_POLICY = (
 
 async def result_page(request: Request, view: RunView) -> Response:
     """The result of a run."""
-    bench, files = bench_of(request), (current(view.folder, FACTS),)
-    facts, decision = await asyncio.gather(
-        bench.work(f"{ROOM}run_results:result_facts", files=files, folder=str(view.folder)),
-        decision_of(bench, view),
-    )
-    shown = {**facts, "top": markup_of(facts["top"])}
-    shown["sections"] = [{**one, "body": markup_of(one["body"])} for one in facts["sections"]]
+    bench = bench_of(request)
+    facts, decision = await asyncio.gather(facts_of(bench, view), decision_of(bench, view))
     if facts["is_fit"]:
         bench.prepare(**row_form(view))
-    return render(request, "result.html", view=view, facts=shown, decision=decision)
+    return render(request, "result.html", view=view, facts=facts, decision=decision)
+
+
+async def facts_of(bench: Workbench, view: RunView, whole: bool = False) -> dict[str, Any]:
+    """The top and the sections of a result as markup."""
+    given = {"files": (current(view.folder, FACTS),), "folder": str(view.folder), "whole": whole}
+    facts = await bench.work(f"{ROOM}run_results:result_facts", **given)
+    sections = [{**one, "body": markup_of(one["body"])} for one in facts["sections"]]
+    return {**facts, "top": markup_of(facts["top"]), "sections": sections}
 
 
 async def decisions(request: Request) -> Response:
@@ -87,8 +90,11 @@ def download(path: Path, name: str) -> Response:
 
 
 async def report_frame(request: Request) -> Response:
-    """The page that shows the report in a sandboxed frame."""
-    return render(request, "report.html", view=bench_of(request).run(request))
+    """The page that shows the report in a sandboxed frame. A print would cut it off, so it contains the sections."""
+    bench = bench_of(request)
+    view = bench.run(request)
+    facts = await facts_of(bench, view, whole=True) if view.has_result else None
+    return render(request, "report.html", view=view, facts=facts)
 
 
 async def report(request: Request) -> Response:

@@ -35,3 +35,4 @@ if (area) {
 document.addEventListener("htmx:sseClose", (event) => {  // the run has ended: show what came of it
   if (event.detail.type === "message") location.reload();
 });
+document.addEventListener("htmx:afterSettle", () => document.dispatchEvent(new Event("tables-replaced")));
