@@ -179,6 +179,19 @@ def test_the_weighted_mean_of_a_run_with_costs_and_sets():
     assert (found["predicted_set"] == rule.sets(model.predict_proba(table.X))).all()
 
 
+def test_a_graph_with_wrong_decisions_is_refused(monkeypatch):
+    table, written = hostile_table(), module.named_output
+
+    def swapped(output, names, codes, graph):
+        return written(output, names[::-1] if output == "predicted_decision" else names, codes, graph)
+
+    monkeypatch.setattr(module, "named_output", swapped)
+    model = fitted("decision_tree", table)
+    costs = {"actions": ["call", "wait"], "classes": model.classes_.tolist(), "matrix": [[1, 0, 2], [0, 4, 1]]}
+    with pytest.raises(InputError, match="predicted_decision of row"):
+        to_onnx(stored(model, table.X, {"costs": costs}), rows=table.X)
+
+
 def test_a_mean_of_values_with_intervals_and_a_transformed_target():
     table = hostile_table(quantity=True)
     positive = table_of(table.X, np.exp(table.y / 3))

@@ -136,7 +136,7 @@ def test_boosters_of_model_files(name, task, server, tmp_path):
     check(opened.model, table, "duckdb", server, 1e-6 if name == "xgboost" else 1e-9)
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres", *slow("spark")])
 def test_the_weighted_mean_of_a_run_with_costs(dialect, server):
     """Members with probabilities and with decision values, class frequencies mixed in, a calibrated mean, costs."""
     table = hostile_table(n=200)
@@ -157,7 +157,7 @@ def test_the_weighted_mean_of_a_run_with_costs(dialect, server):
 
 
 @pytest.mark.parametrize("bar", ["", "|"])
-@pytest.mark.parametrize("dialect", DATABASES)
+@pytest.mark.parametrize("dialect", [*DATABASES, *slow("spark")])
 def test_sets_of_a_run_with_a_coverage(dialect, bar, server):
     """Classes are separated by |, or written as JSON if a class contains one; some sets are empty."""
     table = hostile_table()
@@ -173,7 +173,7 @@ def test_sets_of_a_run_with_a_coverage(dialect, bar, server):
 
 
 @pytest.mark.parametrize("quantile", [1.5, np.inf])
-@pytest.mark.parametrize("dialect", DATABASES)
+@pytest.mark.parametrize("dialect", [*DATABASES, *slow("spark")])
 def test_intervals_of_a_run_with_a_coverage(dialect, quantile, server):
     """An infinite interval, of a rule that rests on too few rows, has no ends."""
     table = hostile_table(quantity=True)
@@ -408,6 +408,23 @@ def test_every_dialect_is_parsed_by_sqlglot(dialect):
         assert isinstance(statement, sqlglot.exp.Select)
     tables = {one.name for one in sqlglot.parse_one(export.query, dialect=dialect).find_all(sqlglot.exp.Table)}
     assert {name for name in tables if not name.startswith("step")} == {HOSTILE}
+
+
+@pytest.mark.parametrize("dialect", ["mysql", *slow("bigquery", "snowflake")])
+@pytest.mark.parametrize("name", ["naive_bayes", "decision_tree", *slow("random_forest", "xgboost", "catboost")])
+def test_models_and_costs_in_databases_that_do_not_run_here(name, dialect):
+    table = hostile_table(n=60)
+    table = table_of(table.X.drop("many`levels"), table.y)
+    labels = np.unique(table.y).tolist()
+    costs = {"actions": ["call", "ignore"], "classes": labels, "matrix": [[1.0, 0.0, 2.0], [0.0, 4.0, 1.0]]}
+    model = fitted(name, table)
+    if name == "naive_bayes":
+        model.set_params(model__families="auto").fit(table.X, table.y)
+    export = to_sql(stored(model, table.X, {"costs": costs}), dialect=dialect, table=HOSTILE, rows=table.X)
+    for text in (export.query, export.check):
+        (statement,) = sqlglot.parse(text, dialect=dialect)
+        assert isinstance(statement, sqlglot.exp.Select)
+    assert "predicted_decision" in sqlglot.parse_one(export.query, dialect=dialect).named_selects
 
 
 def test_columns_that_a_column_transformer_passes_on():

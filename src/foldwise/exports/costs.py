@@ -28,11 +28,16 @@ class CostDecision:
         matrix = CostMatrix(tuple(stored["actions"]), tuple(stored["classes"]), np.asarray(stored["matrix"]))
         return cls(matrix.actions, matrix.costs_of(np.asarray(classes).tolist()))
 
-    def expected(self, proba: NDArray[np.float64]) -> list[list[Any]]:
-        """Decide in Python."""
+    def by_action(self, proba: NDArray[np.float64]) -> NDArray[np.float64]:  # (rows, actions)
+        """Return the expected cost of each action."""
         costs = np.zeros((len(proba), len(self.actions)))
         for k in range(proba.shape[1]):  # class by class, as decisions are made
             costs += proba[:, k, None] * self.costs[:, k]
+        return costs
+
+    def expected(self, proba: NDArray[np.float64]) -> list[list[Any]]:
+        """Decide in Python."""
+        costs = self.by_action(proba)
         limit = costs.min(axis=1, keepdims=True) + TIE * np.abs(self.costs).max()
         chosen = (costs <= limit).argmax(axis=1)
         names = list(self.actions)

@@ -306,8 +306,12 @@ class OnnxWriter:
     def check_followers(self, found: Mapping[str, NDArray[Any]], proba: NDArray[np.float64]) -> None:
         """Compare what follows from probabilities."""
         if self.costs is not None:
-            cost = np.asarray(self.costs.expected(proba)[1])
+            chosen, cost = map(np.asarray, self.costs.expected(proba))
             compare("predicted_expected_cost", found["predicted_expected_cost"], cost, np.maximum(1.0, np.abs(cost)))
+            clear = is_clear(-self.costs.by_action(proba) / (np.abs(self.costs.costs).max() or 1.0))
+            differs = np.flatnonzero((found["predicted_decision"] != chosen.astype(str)) & clear)
+            if differs.size:
+                raise refused("predicted_decision", int(differs[0]), found["predicted_decision"], chosen)
         if self.quantile is not None:
             inside = sets(proba, self.quantile)
             at_limit = np.abs(1.0 - proba - self.quantile) <= TOLERANCE
