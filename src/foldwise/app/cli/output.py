@@ -55,7 +55,7 @@ class ProgressLine:
                 self._phase, self._last = phase, now
                 try:
                     print(line, file=sys.stderr, flush=True)
-                except BrokenPipeError:  # nobody reads any more, which is no reason to lose the run
+                except BrokenPipeError:  # nobody reads any more, which must not end the run
                     self._wanted = False
 
 
