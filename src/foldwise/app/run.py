@@ -325,8 +325,10 @@ class Teller:
         if self.search is None:
             return RunProgress(clock.phase, clock.elapsed, clock.budget)
         state, setup = self.search.state, self.search.setup
+        titles = {name: spec.title for name, spec in setup.specs.items()}
+        doing = [titles.get(name, name) for name in doing]
         if clock.phase == "trying models":
-            doing += [f"{name} (compiling)" for name in self.search.compiling]
+            doing += [f"{titles.get(name, name)} (compiling)" for name in self.search.compiling]
         best, estimate = "", ""
         scored = [one for one in state.batches if one.first > float("-inf")]
         if scored:

@@ -66,7 +66,7 @@ class WatchedPage:
         """No complaint, nothing wider than the page, and no serious fault of accessibility."""
         from axe_playwright_python.sync_playwright import Axe
 
-        assert self.troubles == []
+        assert self.troubles == [], self.troubles
         width = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert width[0] <= width[1]
         found = Axe().run(self.page).response["violations"]

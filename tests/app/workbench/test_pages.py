@@ -64,7 +64,7 @@ def test_every_decision_of_reading_reads_again(empty: BenchClient) -> None:
     rows = "1;2,5;x\n3;-999;y\n5;1,5;x\n"
     (empty.bench.folder.path / "t.csv").write_text("a;b;c\n" + rows)
     assert lead(empty.get("/data/t.csv").text).startswith("3 rows, 3 columns")
-    assert lead(empty.post("/data/t.csv", data={"separator": "|"}).text).startswith("3 rows, 1 columns")
+    assert lead(empty.post("/data/t.csv", data={"separator": "|"}).text).startswith("3 rows, 1 column,")
     page = empty.post("/data/t.csv", data={"separator": ";", "header": "no"}).text
     assert lead(page).startswith("4 rows, 3 columns")
     page = empty.post("/data/t.csv", data={"header": "yes", "missing": "-999"}).text

@@ -38,7 +38,7 @@ async def result_page(request: Request, view: RunView) -> Response:
 
 async def facts_of(bench: Workbench, view: RunView, whole: bool = False) -> dict[str, Any]:
     """The top and the sections of a result as markup."""
-    given = {"files": (current(view.folder, FACTS),), "folder": str(view.folder), "whole": whole}
+    given: dict[str, Any] = {"files": (current(view.folder, FACTS),), "folder": str(view.folder), "whole": whole}
     facts = await bench.work(f"{ROOM}run_results:result_facts", **given)
     sections = [{**one, "body": markup_of(one["body"])} for one in facts["sections"]]
     return {**facts, "top": markup_of(facts["top"]), "sections": sections}
