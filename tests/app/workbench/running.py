@@ -68,9 +68,10 @@ class WatchedPage:
 
         assert self.troubles == [], self.troubles
         width = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        assert width[0] <= width[1]
+        assert width[0] <= width[1], width
         found = Axe().run(self.page).response["violations"]
-        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+        faults = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        assert faults == [], faults
 
 
 def wait_for(done: Callable[[], Any], seconds: float = 60.0) -> Any:
