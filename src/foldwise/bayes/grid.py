@@ -62,9 +62,14 @@ class GridBatch:
         found = np.array([setting.temperature for setting in self.settings])
         return None if (found == 1).all() else found
 
+    @cached_property
+    def _all_columns(self) -> bool:
+        """Whether every setting uses all columns, with weight 1."""
+        return all(setting.columns is None and setting.column_weights is None for setting in self.settings)
+
     def weights(self, columns: Sequence[int]) -> Floats | None:  # (columns, S)
         """The weight of each column in each setting, 0 if it is not in use; None if all are 1."""
-        if all(setting.columns is None and setting.column_weights is None for setting in self.settings):
+        if self._all_columns:
             return None
         return np.array([[one.weight(j) if one.uses(j) else 0.0 for one in self.settings] for j in columns])
 

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from foldwise.bayes.assignment import FamilyBlock, wants_best, without_best
-from foldwise.bayes.checks import CHECKS, by_name, check_columns, check_setting
+from foldwise.bayes.checks import BY_COLUMN, CHECKS, by_name, check_columns, check_setting
 from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.bayes.grid import CategoricalColumns, GaussianColumns, GridBatch, GridTable
@@ -26,6 +26,7 @@ from foldwise.data.view import SparseView
 from foldwise.folds.protocol import Failure, Params
 
 MOST_CLASSES = 30_000  # a grid stores labels as int16
+NOT_ALONE = {*BY_COLUMN, "column_weights", "n_jobs"}  # parameters whose check needs more than their value
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,10 @@ class SessionSettings:
         self._table, self._n_classes = table, n_classes
         self.names = [column.name for column in table.columns]
         self._params = estimator.get_params(deep=False)
-        self._base: Setting | None = None
+        self._base: Setting | None = None  # the estimator's own parameters, if they are valid
         with suppress(TypeError, ValueError):
-            self._base = check_setting({name: self._params[name] for name in CHECKS})
+            check_jobs(self._params["n_jobs"])
+            self._base = by_name(check_setting({name: self._params[name] for name in CHECKS}), self.names)
         self._tables: dict[str, FamilyTable] = {}
         self._lock = Lock()
         self._runs: dict[tuple[int | None, ...], tuple[Sequence[Params], list[SettingRun]]] = {}
@@ -104,13 +106,12 @@ class SessionSettings:
             if len(params) > len(self._params):  # entries of mappings; raises for unknown names
                 params = clone(self._estimator).set_params(**setting).get_params(deep=False)
                 setting = {name: params[name] for name in {(entry_of(one) or (one,))[0] for one in setting}}
-            if self._base is None:  # the estimator's own parameters are invalid, unless the setting replaces them
-                checked = check_setting({name: params[name] for name in CHECKS})
-            else:
+            if self._base is None or not setting.keys().isdisjoint(NOT_ALONE):
+                checked = by_name(check_setting({name: params[name] for name in CHECKS}), self.names)
+                check_jobs(params["n_jobs"])
+            else:  # only what is new is checked
                 given = {name: CHECKS[name](setting[name]) for name in setting if name in CHECKS}
                 checked = Setting(**{**vars(self._base), **given})
-            check_jobs(params["n_jobs"])
-            checked = by_name(checked, self.names)
             if params["columns"] is not None:
                 checked = replace(checked, columns=check_columns(params["columns"], self.names))
             return CheckedSetting(params, checked, self.table(without_best(params["families"])))
