@@ -50,18 +50,32 @@ def test_the_first_class_may_be_missing_from_a_fold(
 
 
 def test_three_scans(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """DuckDB counts the categories and draws the sample in the scan of the sums, unless a column has too many."""
+    """DuckDB counts the categories and draws the sample in the scan of the sums, unless a column has too many.
+
+    The folds of a dense integer key become bits when the key is checked, so that each key is hashed once.
+    """
     frame, found = mixed_table(3000).drop("by class"), []  # its pivot is poor, so that it is summed twice
+    sparse = frame.with_columns(pl.when(pl.col("id") == 7).then(10**12).otherwise("id").alias("id"))
     with loader("duckdb", request, tmp_path) as load:
-        table = load(frame)
-        for few in (1000, 2):
+        for rows, few in ((frame, 1000), (frame, 2), (sparse, 1000)):
             monkeypatch.setattr(scans, "FEW_LEVELS", few)
+            table = load(rows)
             found.append(nested_in_engine(NaiveBayes(), GRID, table, "label", key="id", outer=3, inner=2))
     hashed = [sum("md5" in text.lower() for text in one.statements) for one in found]
-    assert hashed == [2, 3]  # facts and scores
-    assert len(found[0].statements) == 5  # classes, key, pivots, facts, scores
+    assert hashed == [1, 1, 2]  # the check of the key; or facts and scores
     np.testing.assert_allclose(found[0].inner_scores, found[1].inner_scores, rtol=1e-12)
     np.testing.assert_allclose(found[0].fold_scores, found[1].fold_scores, rtol=1e-12)
+
+
+def test_the_bits_of_folds_are_dropped(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Also in a transaction of the user's own, which goes on."""
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(200))
+        raw = table.get_backend().con
+        raw.execute("begin transaction")
+        nested_in_engine(NaiveBayes(), [{}], table, "label", key="id", outer=2, inner=2)
+        assert raw.execute("select count(*) from duckdb_tables() where temporary").fetchone() == (0,)
+        raw.execute("rollback")
 
 
 @pytest.mark.parametrize("metric", ["accuracy", *slow("brier")])

@@ -23,13 +23,7 @@ from tests.tables import catalogue, needs_real_tables
 
 KEY = "row key"
 FEW = ["weather_nominal", "penguins", "california_housing"]
-SPARK = [*FEW, "primary_tumor", "credit_g", "abalone"]
-MODEL_ROWS = 300  # of a table, drawn at random by class, for models and nested scores
-MODEL_COLUMNS = (
-    6  # the first ones, two if there are many classes: a statement has one branch per category, class and fold
-)
-MODEL_LEVELS = 30  # columns with more categories are left out of models; facts have all of them
-CASE_CLASSES = 7  # of tables for naive Bayes on engines whose statements have one branch per category and class
+MODEL_ROWS = 300  # of a table, drawn at random by class, for models and nested scores; facts are about all rows
 GRID = [{"alpha": 0.5, "var_floor": 1e-9}, {"alpha": 5.0, "var_floor": 0.1}]
 RIDGES = [{"alpha": 0.1}, {"alpha": 30.0}]
 
@@ -47,24 +41,13 @@ def real_frame(name: str) -> tuple[pl.DataFrame, str]:
 
 
 def model_frame(name: str) -> tuple[pl.DataFrame, str]:
-    """Some rows and columns of a table."""
+    """Some rows of a table."""
     frame, target = real_frame(name)
     frame = frame.sample(fraction=1, shuffle=True, seed=1)
     if catalogue()[name]["n_classes"] and frame.height > MODEL_ROWS:  # as many rows of each class, if it has them
         share = MODEL_ROWS // frame[target].n_unique()
         frame = frame.filter(pl.int_range(pl.len()).over(target) < share)
-    frame = frame[:MODEL_ROWS]
-    few = [one for one in frame.columns if frame[one].dtype != pl.String or frame[one].n_unique() <= MODEL_LEVELS]
-    n_columns = min(MODEL_COLUMNS, max(2, 40 // int(catalogue()[name]["n_classes"] or 1)))
-    columns = [one for one in few if one not in (KEY, target)][:n_columns]
-    return frame.select(KEY, *columns, target), target
-
-
-def names_of(engine: str, some: str) -> list[str]:
-    """The tables that are compared."""
-    if some == "few":
-        return FEW
-    return SPARK if engine == "spark" else list(catalogue())
+    return frame[:MODEL_ROWS], target
 
 
 @pytest.fixture(
@@ -74,7 +57,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """An engine with the names of its tables, and a function that loads a frame."""
     engine, some = request.param
     with loader(engine, request, tmp_path) as load:
-        yield engine, names_of(engine, some), load
+        yield engine, FEW if some == "few" else list(catalogue()), load
 
 
 @needs_real_tables
@@ -91,8 +74,7 @@ def test_facts_of_all_rows(case: Any) -> None:
 @needs_real_tables
 def test_naive_bayes(case: Any) -> None:
     for name in case[1]:
-        most = 30 if case[0] == "duckdb" else CASE_CLASSES
-        if not 0 < int(catalogue()[name]["n_classes"] or 0) <= most:
+        if not catalogue()[name]["n_classes"]:
             continue
         frame, target = model_frame(name)
         table, X = case[2](frame), frame.drop(KEY, target)

@@ -17,6 +17,7 @@ from foldwise.bayes.families.gaussian import GaussianLikelihood
 from foldwise.bayes.finished import FinishedModel
 from foldwise.bayes.weighting import WeightedLikelihood, scale_tables
 from foldwise.engines.asking import Asker
+from foldwise.engines.small_tables import small_table
 from foldwise.engines.statements import level, literal, number
 from foldwise.errors import InputError
 from foldwise.summaries.number_kernels import Floats
@@ -31,7 +32,8 @@ def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, labe
     A score is log P(class, row), minus that of the first class with training rows. Differences decide the
     probabilities, and for two classes they take half as many logarithms.
     """
-    if asker.kind.columnar:  # a join with a small table is far faster than a case with one branch per category
+    n_tables = len(level_tables(models[0]))
+    if n_tables <= asker.kind.most_joins:  # faster and shorter than a case with one branch per category
         asker = with_lookups(models, asker, fold)
     by_model = [joint_expressions(model, asker) for model in models]
     table = asker.table
@@ -67,7 +69,7 @@ def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> As
                 tables.setdefault(table.name, []).append(pl.DataFrame(rows, schema_overrides={"fold": pl.Int64}))
     for j, (name, parts) in enumerate(tables.items()):
         names = {"level": f"(level {j})", "fold": f"(fold {j})"}
-        lookup = asker.ibis.memtable(pl.concat(parts).rename(names).to_arrow())
+        lookup = small_table(asker, pl.concat(parts).rename(names))
         joined = joined.left_join(
             lookup, [cells[name] == lookup[names["level"]], folded[fold] == lookup[names["fold"]]]
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from foldwise.data.schema import Column, listing
 from foldwise.data.target import MOST_NUMERIC_CLASSES, encode_labels, label_array, task_of
 from foldwise.engines.asking import Asker
+from foldwise.engines.statements import Statements
 from foldwise.engines.table_facts import Cell
 from foldwise.errors import InputError
 from foldwise.summaries.moments import Moments
@@ -63,13 +64,12 @@ def decide_task(asker: Asker, target: str, task: str | None) -> str:
 
 def check_unique(asker: Asker, key: str, answer: pl.DataFrame) -> None:
     """Refuse a key that is missing or that two rows share, because folds would not be reproducible."""
-    column, n_rows = asker.table[key], int(answer["n"].sum())
-    if "keys" in answer.columns and is_dense(asker, column, answer):
+    n_rows = int(answer["n"].sum())
+    if is_dense(asker, asker.table[key], answer):
         return
-    counted = asker.table.select(key=column)
-    twice = counted.group_by("key").aggregate(counted.count().name("n"))
-    [found] = asker.ask(twice.aggregate([(twice.n.max()).name("most"), twice["key"].count().name("n")])).iter_rows()
-    if n_rows and (found[0] != 1 or found[1] != n_rows):
+    if "most" not in answer.columns:
+        answer = asker.ask(Statements(asker, key, is_quantity=True, folds=None).count_keys(key))
+    if answer["most"].max() != 1 or int(answer["keys"].sum()) != n_rows:
         raise InputError(
             f"the key must have a different value in every row, but column {key!r} has missing or repeated values.",
             "choose another column as the key.",
@@ -78,14 +78,22 @@ def check_unique(asker: Asker, key: str, answer: pl.DataFrame) -> None:
 
 def is_dense(asker: Asker, column: Any, answer: pl.DataFrame) -> bool:
     """Whether integers are present and unique in every row: one bit per possible value is enough, if they are dense."""
-    low, high, n_rows = answer["low"].min(), answer["high"].max(), int(answer["n"].sum())
-    if int(answer["keys"].sum()) != n_rows or not isinstance(low, int) or not isinstance(high, int):
-        return False
-    if high - low >= min(16 * n_rows, MOST_BITS):
+    ends = range_of_key(answer)
+    if ends is None:
         return False
     base = asker.compile(asker.table.select(key=column.cast("int64")))
-    text = f"SELECT bit_count(bitstring_agg(key, {int(low)}, {int(high)})) AS n FROM ({base}) AS base"
-    return int(asker.ask_sql(text, {"n": "int64"}, 1)["n"][0]) == n_rows
+    text = f"SELECT bit_count(bitstring_agg(key, {ends[0]}, {ends[1]})) AS n FROM ({base}) AS base"
+    return int(asker.ask_sql(text, {"n": "int64"}, 1)["n"][0]) == int(answer["n"].sum())
+
+
+def range_of_key(answer: pl.DataFrame) -> tuple[int, int] | None:
+    """Return the least and the largest value of an integer key, if it is present in every row and dense."""
+    if "low" not in answer.columns:
+        return None
+    low, high, n_rows = answer["low"].min(), answer["high"].max(), int(answer["n"].sum())
+    if int(answer["keys"].sum()) != n_rows or not isinstance(low, int) or not isinstance(high, int):
+        return None
+    return None if high - low >= min(16 * n_rows, MOST_BITS) else (low, high)
 
 
 def sorted_classes(answer: pl.DataFrame, target: str) -> NDArray[Any]:

@@ -17,7 +17,8 @@ import polars.selectors as cs
 
 from foldwise.engines.asking import Asker, engine_errors, frame_of_arrow
 from foldwise.engines.checks import check_there, decide_task
-from foldwise.engines.key_folds import LARGEST, as_digits
+from foldwise.engines.hashing import cut_out, md5_of, ordered, ordered_literal
+from foldwise.engines.key_folds import LARGEST, WIDTH, as_digits
 from foldwise.errors import InputError
 
 SPARE = 1.15  # how many more rows are drawn than needed, from which the strata are filled
@@ -100,7 +101,8 @@ def draw(
         ends = near, min(1.0, near + SPARE * other + 100 / n_rows)
         first, last = (as_digits(min(int(end * LARGEST), LARGEST - 1)) for end in ends)
         digits = row_digits(asker, seed)
-        rows = asker.ask(table.mutate(**{DIGITS: digits}).filter(digits < last))
+        drawn = ordered(asker, digits) < ordered_literal(asker, last)
+        rows = asker.ask(table.mutate(**{DIGITS: cut_out(asker, digits, 0, WIDTH)}).filter(drawn))
         counts = None if strata is None else class_counts(asker, strata)
     kept_out = rows.filter(pl.col(DIGITS) >= first)
     return DrawnRows(
@@ -132,16 +134,22 @@ def rows_to_learn_from(table: Any, drawn: DrawnRows, seed: int, most: int) -> An
     ibis.Table
         The rows. Which ones depends only on the seed and their cells.
     """
-    digits = row_digits(Asker(table), seed)
+    asker = Asker(table)
+    digits = ordered(asker, row_digits(asker, seed))
+
+    def limit(text: str) -> Any:
+        return ordered_literal(asker, text)
+
     near, far = int(drawn.near, 16), int(drawn.far, 16)
     n_left = drawn.n_rows - (0 if drawn.kept_out is None else drawn.kept_out.height)
+    outside = (digits < limit(drawn.near)) | (digits >= limit(drawn.far))
     if most >= n_left:
-        return table.filter((digits < drawn.near) | (digits >= drawn.far))
+        return table.filter(outside)
     wanted = int(most / n_left * (LARGEST - (far - near)))
     if wanted <= near:
-        return table.filter(digits < as_digits(wanted))
+        return table.filter(digits < limit(as_digits(wanted)))
     end = as_digits(min(far + wanted - near, LARGEST - 1))
-    return table.filter((digits < drawn.near) | ((digits >= drawn.far) & (digits < end)))
+    return table.filter(outside & (digits < limit(end)))
 
 
 def class_counts(asker: Asker, target: str) -> dict[Any, int]:
@@ -166,19 +174,11 @@ def filled(rows: pl.DataFrame, target: str | None, counts: dict[Any, int] | None
 
 
 def row_digits(asker: Asker, seed: int) -> Any:
-    """Return eight hexadecimal digits of the md5 of all cells of a row."""
-    ibis, table = asker.ibis, asker.table
-
-    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-    def md5(text: str) -> str:  # type: ignore[empty-body]
-        ...
-
-    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-    def substr(text: str, start: int, length: int) -> str:  # type: ignore[empty-body]
-        ...
-
+    """Return the digits of the md5 of all cells of a row."""
+    table = asker.table
     cells = [table[name].cast("string").fill_null("(missing)") for name in table.columns]
-    return substr(md5(reduce(add, [ibis.literal(f"{seed}"), *[ibis.literal("|") + one for one in cells]])), 1, 8)
+    parts = [asker.ibis.literal(f"{seed}"), *[asker.ibis.literal("|") + one for one in cells]]
+    return md5_of(asker, reduce(add, parts))
 
 
 def row_batches(table: Any, size: int) -> Iterator[pl.DataFrame]:

@@ -26,6 +26,9 @@ class EngineKind:
     columnar: bool  # whether scanning one column costs less than scanning all of them
     one_scan: bool = False  # whether one scan can return sums, counts of categories and a sample
     shares_terms: bool = False  # whether an expression that occurs twice in a statement is computed once
+    takes_tables: bool = True  # whether a statement can refer to a table of this machine
+    orders_by_language: bool = False  # whether texts are compared by the rules of a language
+    most_joins: int = 1000  # tables in one statement, roughly
     has_nan: bool = True  # SQLite stores NaN as NULL
     prepared: Preparation = lambda connection: nullcontext()
 
@@ -136,11 +139,26 @@ ENGINES = {
             prepared=duckdb_snapshot,
         ),
         EngineKind(
-            "postgres", "PostgreSQL", "postgres", grouping_sets=True, columnar=False, prepared=postgres_snapshot
+            "postgres",
+            "PostgreSQL",
+            "postgres",
+            grouping_sets=True,
+            columnar=False,
+            takes_tables=False,
+            orders_by_language=True,
+            prepared=postgres_snapshot,
         ),
         EngineKind("pyspark", "Spark", "spark", grouping_sets=True, columnar=False),
         EngineKind(
-            "sqlite", "SQLite", "duckdb", grouping_sets=False, columnar=False, has_nan=False, prepared=sqlite_snapshot
+            "sqlite",
+            "SQLite",
+            "duckdb",
+            grouping_sets=False,
+            columnar=False,
+            has_nan=False,
+            takes_tables=False,
+            most_joins=50,
+            prepared=sqlite_snapshot,
         ),
     )
 }

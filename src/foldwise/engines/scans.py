@@ -26,6 +26,7 @@ from foldwise.engines.checks import (
     sorted_classes,
 )
 from foldwise.engines.engine_kinds import refuse_change
+from foldwise.engines.key_bits import know_folds
 from foldwise.engines.key_folds import KeyFolds, check_key
 from foldwise.engines.quantile_bins import rows_between
 from foldwise.engines.statements import Beside, Statements, level_type, pivot_of
@@ -108,7 +109,7 @@ def facts_of(
     far from the mean of a class, the column is summed again about the means of its classes.
     """
     wanted = Wanted(columns, folds, tuple(values), gram, task, max_values, max_levels, cuts)
-    return facts_and_sample(table, target, wanted)[0]
+    return facts_and_sample(Asker(table), target, wanted)[0]
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,12 @@ class Wanted:
     sample: int = 0  # rows, roughly; 0: none
 
 
-def facts_and_sample(table: Any, target: str, wanted: Wanted) -> tuple[TableFacts, pl.DataFrame | None]:
-    """Do the work of `facts_of`, and draw a sample if the engine can return it from the same scan."""
-    asker, folds = Asker(table), wanted.folds
+def facts_and_sample(asker: Asker, target: str, wanted: Wanted) -> tuple[TableFacts, pl.DataFrame | None]:
+    """Do the work of `facts_of`, and draw a sample if the engine can return it from the same scan.
+
+    Then the table of `asker` may get columns with the folds of its rows.
+    """
+    folds = wanted.folds
     for name, most in (("max_values", wanted.max_values), ("max_levels", wanted.max_levels)):
         whole_at_least(name, most, 1)
     with asker.prepared():
@@ -204,13 +208,13 @@ class Scan:
         n_rows = int(answer["n"].sum())
         if not n_rows:
             raise InputError("the table must have at least one row, but has none.")
-        if folds is not None:
+        share = min(1.0, wanted.sample / n_rows) if one_scan else 0.0
+        if folds is not None and not (share and know_folds(asker, folds, answer, share)):
             check_unique(asker, folds.key, answer)
         classes = None if is_quantity else sorted_classes(answer, target)
         blank = cls(asker, replace(statements, folds=None), schema, numeric, categorical, classes)
         totals = blank.by_cell(answer, ["n"])[()][:, 0]
         few = [name for j, name in enumerate(texts) if (answer[f"d{j}"] <= FEW_LEVELS).all()]
-        share = min(1.0, wanted.sample / n_rows) if one_scan else 0.0
         drawn = (*schema.names, target, *(() if folds is None else (folds.key,)))
         beside = Beside(tuple((name, level_type(known[name])) for name in few), share, drawn)
         return replace(blank, statements=statements, totals=totals, beside=beside)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.engines.asking import Asker
+from foldwise.engines.hashing import md5_of, ordered, ordered_literal
 from foldwise.engines.key_folds import INNER, OUTER, SAMPLE, WIDTH, KeyFolds, as_digits, bounds, threshold
 from foldwise.summaries.number_kernels import Floats
 
@@ -58,9 +59,11 @@ class Statements:
         """Count the rows of each class: no key is hashed, so this is far cheaper than sums by fold.
 
         Of an engine that can return everything in one scan, the range of an integer key and roughly the number of
-        categories of the columns `texts` are asked as well.
+        categories of the columns `texts` are asked as well. Other engines count the rows of each key.
         """
         by_class, table = replace(self, folds=None), self.asker.table
+        if self.folds is not None and not self.asker.kind.one_scan and self._has_least_class():
+            return by_class.count_keys(self.folds.key)
         more = {f"c{j}": level(self.asker, name, "text") for j, name in enumerate(texts)}
         ranged = self.folds is not None and self.asker.kind.one_scan and table[self.folds.key].type().is_integer()
         if self.folds is not None and ranged:
@@ -70,6 +73,24 @@ class Statements:
         if ranged:
             found |= {"low": base.key.min(), "high": base.key.max(), "keys": base.key.count()}
         return by_class.aggregate(base, found)
+
+    def _has_least_class(self) -> bool:
+        kind = self.asker.table[self.target].type()
+        return self.is_quantity or kind.is_numeric() or kind.is_string() or kind.is_boolean()
+
+    def count_keys(self, key: str) -> Any:
+        """Count the rows of each class, and the rows and values of the key: `most` is 1 if each key has one row."""
+        table, groups = self.asker.table, self.group_columns()
+        is_flag = "label" in groups and groups["label"].type().is_boolean()
+        if is_flag:  # PostgreSQL has no least boolean
+            groups["label"] = groups["label"].cast("int64")
+        rows = table.select(key=table[key], **groups)
+        least = {name: rows[name].min() for name in groups}  # the class of the row, if the key has one row only
+        keys = rows.group_by("key").aggregate(rows_of_key=rows.count(), **least)
+        if is_flag:
+            keys = keys.mutate(label=keys["label"] == 1)
+        found = {"n": keys.rows_of_key.sum().cast("int64"), "most": keys.rows_of_key.max(), "keys": keys["key"].count()}
+        return self.aggregate(keys, found)
 
     def pivots(self, columns: Sequence[str]) -> Any:
         """Return mean, least and largest value of some rows of each column."""
@@ -197,30 +218,25 @@ def counted_levels(asker: Asker, cells: Any) -> Any:
 
 
 def key_digits(asker: Asker, folds: KeyFolds, part: int) -> Any:
-    """Return eight hexadecimal digits of the md5 of the key; for the outer fold, all from the first one on.
+    """Return the digits of the md5 of the key that decide the outer fold, the inner one, or the sample."""
+    text = asker.ibis.literal(f"{folds.seed}:") + asker.table[folds.key].cast("string")
+    return ordered(asker, md5_of(asker, text), WIDTH * part)
 
-    They are compared with eight digits only, so those that follow do not matter, and cutting them off takes time.
-    """
-    ibis = asker.ibis
 
-    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-    def md5(text: str) -> str:  # type: ignore[empty-body]
-        ...
-
-    @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-    def substr(text: str, start: int, length: int) -> str:  # type: ignore[empty-body]
-        ...
-
-    text = ibis.literal(f"{folds.seed}:") + asker.table[folds.key].cast("string")
-    return md5(text) if part == OUTER else substr(md5(text), 1 + WIDTH * part, WIDTH)
+def known_name(part: int | None) -> str:
+    """Name the column with the index of the outer or inner fold, or with what is in the sample, if it is known."""
+    return "(drawn)" if part is None else f"(index of fold {part})"
 
 
 def fold_of(asker: Asker, folds: KeyFolds, part: int, n: int) -> Any:
     """Return the index of the fold of each row."""
+    if known_name(part) in asker.table.columns:
+        return asker.table[known_name(part)]
     digits = key_digits(asker, folds, part)
+    limits = [ordered_literal(asker, as_digits(bound)) for bound in bounds(n).tolist()]
     if asker.kind.shares_terms:  # but not those inside the branches of a case, which would hash each key again
-        return reduce(add, [(digits >= as_digits(bound)).cast("int64") for bound in bounds(n).tolist()])
-    cases = [(digits < as_digits(bound), i) for i, bound in enumerate(bounds(n).tolist())]
+        return reduce(add, [(digits >= limit).cast("int64") for limit in limits])
+    cases = [(digits < limit, i) for i, limit in enumerate(limits)]
     return asker.ibis.cases(*cases, else_=n - 1).cast("int64")
 
 
@@ -228,7 +244,9 @@ def is_sampled(asker: Asker, folds: KeyFolds, share: float) -> Any:
     """Return whether a row is in a sample of this share of all rows."""
     if share >= 1:
         return asker.ibis.literal(value=True)
-    return key_digits(asker, folds, SAMPLE) < as_digits(threshold(share))
+    if known_name(None) in asker.table.columns:
+        return asker.table[known_name(None)]
+    return key_digits(asker, folds, SAMPLE) < ordered_literal(asker, as_digits(threshold(share)))
 
 
 def pivot_of(mean: Any, low: Any, high: Any, is_whole: bool) -> float:

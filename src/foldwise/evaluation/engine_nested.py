@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid
 
 from foldwise.engines.asking import Asker
 from foldwise.engines.engine_kinds import refuse_change
+from foldwise.engines.key_bits import forget_folds
 from foldwise.engines.key_folds import OUTER, KeyFolds
 from foldwise.engines.scans import KEY, LABEL, Wanted, facts_and_sample
 from foldwise.engines.statements import fold_of, is_sampled
@@ -179,16 +180,21 @@ def nested_in_engine(
     Linear models need four scans: sums of products replace the counts of categories. Their squared error follows from
     the Gram matrices of the test folds, so no rows are drawn or scored.
     """
-    with Asker(table).prepared():  # all statements see the same rows
-        return nested_on_snapshot(
-            estimator, settings, table, target, KeyFolds(key, outer, inner, seed), columns, metric, values, sample
-        )
+    asker = Asker(table)
+    with asker.prepared():  # all statements see the same rows
+        try:
+            return nested_on_snapshot(
+                estimator, settings, asker, target, KeyFolds(key, outer, inner, seed), columns, metric, values, sample
+            )
+        finally:
+            if asker.table is not table:
+                forget_folds(asker.connection)
 
 
 def nested_on_snapshot(
     estimator: Any,
     settings: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]],
-    table: Any,
+    asker: Asker,
     target: str,
     folds: KeyFolds,
     columns: Sequence[str] | None,
@@ -200,7 +206,7 @@ def nested_on_snapshot(
     is_linear = not hasattr(estimator, "fit_facts")
     task = "regression" if is_regressor(estimator) else "classification"
     wanted = Wanted(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
-    facts, rows = facts_and_sample(table, target, wanted)
+    facts, rows = facts_and_sample(asker, target, wanted)
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
@@ -214,7 +220,7 @@ def nested_on_snapshot(
         raise InputError(
             "nested cross-validation of RidgeClassifier inside an engine is not supported.", "use NaiveBayes."
         )
-    return ClassStudy(estimator, tuple(found), facts, Asker(table), metric, sample).run(rows)
+    return ClassStudy(estimator, tuple(found), facts, asker, metric, sample).run(rows)
 
 
 def nested_of_sums(
@@ -282,7 +288,7 @@ class ClassStudy:
         return EngineNestedResult(
             self.metric, mean, float(np.sqrt(variance / n.sum())), sums / n, best, inner, self.settings, rows.height,
             float(np.mean([spread[o, s] for o, s in enumerate(chosen)])), self.facts.n_rows, self._missing(),
-            (*self.facts.statements, *self.asker.statements),
+            tuple(self.asker.statements),
         )  # fmt: skip
 
     def _missing(self) -> tuple[str, ...]:

@@ -1,0 +1,95 @@
+"""The folds of an integer key as bits, for DuckDB: so each key is hashed in one scan, and looked up in later ones."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import polars as pl
+
+from foldwise.engines.asking import Asker, engine_errors
+from foldwise.engines.checks import MOST_BITS, range_of_key
+from foldwise.engines.hashing import ordered_literal
+from foldwise.engines.key_folds import INNER, OUTER, KeyFolds, as_digits, bounds
+from foldwise.engines.statements import is_sampled, key_digits, known_name
+
+BITS = "(foldwise key bits)"  # a temporary table with one row
+
+
+def know_folds(asker: Asker, folds: KeyFolds, answer: pl.DataFrame, share: float) -> bool:
+    """Check that an integer key is unique, and add columns to the table with the folds and the sample.
+
+    There is one bit per possible value of the key for each limit between two folds, and one for the sample.
+
+    Parameters
+    ----------
+    asker : Asker
+        Its table gets the columns.
+    folds : KeyFolds
+        The folds.
+    answer : DataFrame
+        The least and the largest value of the key in each class, and how many there are.
+    share : float
+        Share of the rows in the sample.
+
+    Returns
+    -------
+    bool
+        False if too many bits would be needed, or if the key is not unique. Then nothing has changed.
+    """
+    ends = range_of_key(answer)
+    if ends is None:
+        return False
+    marks = {f"b{part}_{i}": limit for part, n in enumerate(folds.sizes) for i, limit in enumerate(limits(asker, n))}
+    low, high = ends
+    if (high - low + 1) * (len(marks) + 2) > MOST_BITS:
+        return False
+    flags = {name: key_digits(asker, folds, int(name[1])) >= limit for name, limit in marks.items()}
+    flags["drawn"] = is_sampled(asker, folds, share)
+    base = asker.compile(asker.table.select(key=asker.table[folds.key].cast("int64"), **flags))
+    bits = f"bitstring_agg(key, {low}, {high})"
+    parts = [f"{bits} FILTER (WHERE {name}) AS {name}" for name in flags]
+    wanted = ", ".join([f"bit_count({bits}) AS n", *parts])
+    text = f'CREATE OR REPLACE TEMP TABLE "{BITS}" AS SELECT {wanted} FROM ({base}) AS base'
+    with engine_errors(f"{asker.kind.label} could not run a statement"):
+        asker.statements.append(text)
+        asker.connection.con.execute(text)
+    schema = {"n": "int64", **dict.fromkeys(flags, "string")}  # Ibis does not know the type BIT
+    found = asker.connection.sql(f'SELECT * FROM "{BITS}"', schema=asker.ibis.schema(schema))
+    if int(asker.ask(found.select("n"))["n"][0]) != int(answer["n"].sum()):
+        return False
+    asker.table = with_folds(asker, found, folds, low)
+    return True
+
+
+def limits(asker: Asker, n: int) -> list[Any]:
+    """Return the least digits of every fold but the first."""
+    return [ordered_literal(asker, as_digits(bound)) for bound in bounds(n).tolist()]
+
+
+def with_folds(asker: Asker, bits: Any, folds: KeyFolds, low: int) -> Any:
+    """Look the bits of each row up."""
+    ibis, table = asker.ibis, asker.table
+
+    @ibis.udf.scalar.builtin(signature=(("string", "int32"), "int32"))  # type: ignore[untyped-decorator]
+    def get_bit(bits: Any, index: Any) -> Any: ...
+
+    joined = table.cross_join(bits.drop("n"))
+    index = (joined[folds.key].cast("int64") - low).cast("int32")
+
+    def bit(name: str) -> Any:  # no bits at all if no row is beyond the limit
+        return ibis.coalesce(get_bit(joined[name], index), 0).cast("int64")
+
+    found = {known_name(part): ibis.literal(0, "int64") for part in (OUTER, INNER)[: len(folds.sizes)]}
+    for part, n in enumerate(folds.sizes):
+        for i in range(n - 1):
+            found[known_name(part)] = found[known_name(part)] + bit(f"b{part}_{i}")
+    return joined.select(*table.columns, **found, **{known_name(None): bit("drawn") == 1})
+
+
+def forget_folds(connection: Any) -> None:
+    """Drop the bits, because the transaction in which they were made may go on."""
+    import duckdb
+
+    with suppress(duckdb.Error):  # an error has aborted the transaction, and so removed them
+        connection.con.execute(f'DROP TABLE IF EXISTS temp."{BITS}"')
