@@ -1,10 +1,12 @@
-"""The joint log-probabilities of naive Bayes as expressions of an engine, so that rows are scored where they are."""
+"""The joint log-probabilities of naive Bayes as a query of an engine, so that rows are scored where they are.
+
+The query is written as text: Ibis takes half a minute to compile thousands of terms. It contains only internal names,
+numbers, and categories that are quoted by sqlglot.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,92 +19,162 @@ from foldwise.bayes.families.gaussian import GaussianLikelihood
 from foldwise.bayes.finished import FinishedModel
 from foldwise.bayes.weighting import WeightedLikelihood, scale_tables
 from foldwise.engines.asking import Asker
-from foldwise.engines.small_tables import small_table
-from foldwise.engines.statements import level, literal, number
+from foldwise.engines.small_tables import values_query
+from foldwise.engines.statements import level, level_type, number
 from foldwise.errors import InputError
 from foldwise.summaries.number_kernels import Floats
 
 IMPOSSIBLE = -1e300
+LEVEL_TYPES: dict[Any, Any] = {pl.String: str, pl.Int64: int, pl.Float64: float}
 MOST_SHIFT = 100.0  # squared distance of two means, in variances, up to which a polynomial loses two digits at most
 
 
-def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, label: str) -> Any:
-    """Return a table of label, fold and scores of classes, each row by the model of its fold: columns j0, j1, …
+def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, label: str) -> str:
+    """Return a query of class, fold and scores of classes, each row by the model of its fold: columns j0, j1, …
 
     A score is log P(class, row), minus that of the first class with training rows. Differences decide the
-    probabilities, and for two classes they take half as many logarithms.
+    probabilities, and for two classes they take half as many logarithms. The column `label` has the index of the class.
     """
-    n_tables = len(level_tables(models[0]))
-    if n_tables <= asker.kind.most_joins:  # faster and shorter than a case with one branch per category
-        asker = with_lookups(models, asker, fold)
-    by_model = [joint_expressions(model, asker) for model in models]
-    table = asker.table
-    # a row is scored only by the model of its own fold: engines evaluate the branch of a case that applies
-    joint = {
-        f"j{c}": asker.ibis.cases(*[(table[fold] == o, one[c]) for o, one in enumerate(by_model)])
-        for c in range(len(models[0].classes))
-    }
-    return table.select(label=table[label], fold=table[fold], **joint)
+    return JointQuery(models, asker, fold, label).text()
 
 
-def with_lookups(models: Sequence[FinishedModel], asker: Asker, fold: str) -> Asker:
-    """Join the logarithms of all categories, by column and fold. They are small tables of this machine.
+class JointQuery:
+    """The parts of the query: the cells of all rows, one small table per categorical column, and the terms.
 
-    Numbers are converted before, once instead of once in each branch of a case.
+    Attributes
+    ----------
+    cells : dict of str to expression
+        The cells that terms refer to, by internal name.
+    kinds : dict of str to str
+        Whether these cells are "number", "text" or "flag".
+    levels : dict of str to list of DataFrame
+        The logarithms of the levels of each categorical column, one frame per fold, by internal name.
     """
-    numbers = {number_name(name): number(asker, asker.table[name]) for name in numeric_names(models[0])}
-    asker = Asker(asker.table.mutate(**numbers))
-    folded, n_classes = asker.table, len(models[0].classes)
-    always_first = set.intersection(*[{first_present(model)} for model in models])  # its logarithms are all 0
-    joined = folded
-    cells: dict[str, Any] = {}
-    tables: dict[str, list[pl.DataFrame]] = {}
-    for o, model in enumerate(models):
-        present = np.isfinite(model.log_prior)
-        for table in level_tables(model):
-            logs = np.zeros((len(table.levels), n_classes))
-            logs[:, present] = minus_first(finite(table.log[:-2, present]))
-            columns = {log_name(table.name, c): logs[:, c] for c in range(n_classes) if c not in always_first}
-            cells[table.name], levels = levels_of(table, asker)
-            rows = {"level": levels, "fold": [o] * len(logs), **columns}
-            if table.levels:
-                tables.setdefault(table.name, []).append(pl.DataFrame(rows, schema_overrides={"fold": pl.Int64}))
-    for j, (name, parts) in enumerate(tables.items()):
-        names = {"level": f"(level {j})", "fold": f"(fold {j})"}
-        lookup = small_table(asker, pl.concat(parts).rename(names))
-        joined = joined.left_join(
-            lookup, [cells[name] == lookup[names["level"]], folded[fold] == lookup[names["fold"]]]
+
+    def __init__(self, models: Sequence[FinishedModel], asker: Asker, fold: str, label: str) -> None:
+        self.models, self.asker, self.fold, self.label = models, asker, fold, label
+        self.cells: dict[str, Any] = {}
+        self.levels: dict[str, list[pl.DataFrame]] = {}
+        self.kinds: dict[str, str] = {}
+        self._names: dict[tuple[str, str], str] = {}
+
+    def text(self) -> str:
+        """Write the query."""
+        by_model = [self.scores(o, model) for o, model in enumerate(self.models)]
+        cases = []
+        for c in range(len(self.models[0].classes)):  # engines evaluate only the branch of a case that applies
+            branches = " ".join(f"WHEN {o} THEN {scores[c]}" for o, scores in enumerate(by_model))
+            cases.append(f"CASE base.fold {branches} END AS j{c}")
+        columns, fence = ", ".join(["label", "base.fold AS fold", *cases]), self.asker.kind.fence
+        return f"SELECT {columns} FROM ({self.base()} {fence}) AS base {self.joins()} {fence}"
+
+    def base(self) -> str:
+        """Write the query of the class, the fold and the cells of all rows."""
+        table = self.asker.table
+        cases = [(table[self.label] == label, c) for c, label in enumerate(self.models[0].classes.tolist())]
+        index = self.asker.ibis.cases(*cases).cast("int64")
+        return self.asker.compile(table.select(label=index, fold=table[self.fold].cast("int64"), **self.cells))
+
+    def joins(self) -> str:
+        """Write the joins with the logarithms of all categories, by level and fold."""
+        found = []
+        for name, parts in self.levels.items():
+            query = values_query(self.asker, pl.concat(parts))
+            found.append(f"LEFT JOIN ({query}) AS t{name} ON {name} = t{name}.level AND base.fold = t{name}.fold")
+        return " ".join(found)
+
+    def cell(self, kind: str, name: str) -> str:
+        """Return the internal name of the cells of a column, as a number or as a level."""
+        if (kind, name) not in self._names:
+            own = f"x{len(self._names)}"
+            column = self.asker.table[name]
+            is_number = kind == "number" or (column.type().is_numeric() and not column.type().is_boolean())
+            wanted = "number" if is_number else level_type(column.type())
+            self._names[kind, name], self.kinds[own] = own, wanted
+            self.cells[own] = number(self.asker, column) if is_number else level(self.asker, name, wanted)
+        return self._names[kind, name]
+
+    def scores(self, o: int, finished: FinishedModel) -> list[str]:  # (K,)
+        """Write log P(class, row) minus that of the first class, divided by the temperature, for each class.
+
+        A class without training rows has a constant far below every logarithm that can occur, not minus infinity.
+        """
+        present = np.isfinite(finished.log_prior)
+        priors = np.full(len(present), IMPOSSIBLE)
+        priors[present] = minus_first(finished.log_prior[present])
+        terms = [[self.literal(value)] for value in priors.tolist()]
+        for likelihood in finished.likelihoods:
+            for column in self.column_terms(o, likelihood, present):
+                for c, term in zip(np.flatnonzero(present)[1:].tolist(), column, strict=True):
+                    terms[c].append(term)
+        temperature = finished.setting.temperature
+        joint = [" + ".join(own) for own in terms]
+        return joint if temperature == 1 else [f"({one}) / {self.literal(temperature)}" for one in joint]
+
+    def literal(self, value: float) -> str:
+        """Write a constant of exactly this value."""
+        return f"CAST('{float(value)!r}' AS {self.asker.kind.float_type})"
+
+    def column_terms(self, o: int, likelihood: Any, present: NDArray[np.bool_]) -> list[list[str]]:  # (d, classes)
+        """Write the log-likelihoods of each column minus that of the first class, for the other classes with rows."""
+        likelihood = unweighted(likelihood)
+        if isinstance(likelihood, CategoricalLikelihood):
+            return [self.level_terms(o, table, present) for table in likelihood.tables]
+        if isinstance(likelihood, GaussianLikelihood):
+            return [self.gaussian_terms(likelihood, j, present) for j in range(len(likelihood.names))]
+        if isinstance(likelihood, BinnedLikelihood):
+            pairs = zip(likelihood.tables, likelihood.cuts, strict=True)
+            return [self.bin_terms(table, cuts, present) for table, cuts in pairs]
+        raise InputError(
+            "an engine scores rows only with the distribution families 'gaussian', 'categorical' and 'binned', and "
+            "with missing='ignore' for numbers.",
+            "use these families, or predict rows on this machine.",
         )
-    return Asker(joined)
 
+    def level_terms(self, o: int, table: LevelTable, present: NDArray[np.bool_]) -> list[str]:
+        """Write the joined logarithm of a cell, or that of a missing or unseen value."""
+        own, logs = self.cell("level", table.name), np.zeros(table.log.shape)
+        logs[:, present] = minus_first(finite(table.log[:, present]))
+        columns = {f"l{c}": logs[:-2, c] for c in range(len(present))}
+        kind = {"text": pl.String, "flag": pl.Int64, "number": pl.Float64}[self.kinds[own]]
+        levels = pl.Series([LEVEL_TYPES[kind](one) for one in table.levels], dtype=kind)
+        rows = pl.DataFrame({"level": levels, "fold": pl.repeat(o, len(levels), dtype=pl.Int64, eager=True), **columns})
+        self.levels.setdefault(own, []).append(rows)
+        found = []
+        for c in np.flatnonzero(present)[1:].tolist():
+            missing, unseen = self.literal(logs[-2, c]), self.literal(logs[-1, c])
+            other = unseen if missing == unseen else f"CASE WHEN {own} IS NULL THEN {missing} ELSE {unseen} END"
+            found.append(f"COALESCE(t{own}.l{c}, {other})")
+        return found
 
-def log_name(column: str, c: int) -> str:
-    """Name the joined column of the logarithms of one class."""
-    return f"(log {c} of {column})"
+    def gaussian_terms(self, likelihood: GaussianLikelihood, j: int, present: NDArray[np.bool_]) -> list[str]:
+        """Write log N(x) minus that of the first class, which is 0 for a missing cell."""
+        x = self.cell("number", likelihood.names[j])
+        mean, scale, norm = (array[present, j] for array in (likelihood.mean, likelihood.scale, likelihood.log_norm))
+        apart = f"({x} - {self.literal(mean[0])})"
+        found = []
+        for c in range(1, len(mean)):
+            shift = mean[c] - mean[0]
+            if max(scale[0], scale[c]) * shift * shift < MOST_SHIFT:  # a polynomial in x - mean[0]
+                constant = self.literal(norm[c] - norm[0] - scale[c] * shift * shift)
+                factor = f"{self.literal(2 * scale[c] * shift)} + {self.literal(scale[0] - scale[c])} * {apart}"
+                term = f"{constant} + {apart} * ({factor})"
+            else:  # where means are far apart, the polynomial would lose digits
+                other, weights = f"({x} - {self.literal(mean[c])})", (self.literal(scale[c]), self.literal(scale[0]))
+                term = f"{self.literal(norm[c] - norm[0])} - {weights[0]} * {other} * {other}"
+                term = f"{term} + {weights[1]} * {apart} * {apart}"
+            found.append(f"COALESCE({term}, {self.literal(0.0)})")
+        return found
 
-
-def number_name(column: str) -> str:
-    """Name the converted numbers of a column."""
-    return f"(number of {column})"
-
-
-def numeric_names(model: FinishedModel) -> list[str]:
-    """Return the columns whose numbers are compared or subtracted."""
-    plain = [unweighted(likelihood) for likelihood in model.likelihoods]
-    bins = [table.name for one in plain if isinstance(one, BinnedLikelihood) for table in one.tables]
-    return [*bins, *[name for one in plain if isinstance(one, GaussianLikelihood) for name in one.names]]
-
-
-def converted(asker: Asker, name: str) -> Any:
-    """Return the numbers of a column, which may have been converted already."""
-    table = asker.table
-    return table[number_name(name)] if number_name(name) in table.columns else number(asker, table[name])
-
-
-def level_tables(model: FinishedModel) -> list[LevelTable]:
-    """Return the tables of all categorical columns."""
-    plain = [unweighted(likelihood) for likelihood in model.likelihoods]
-    return [table for one in plain if isinstance(one, CategoricalLikelihood) for table in one.tables]
+    def bin_terms(self, table: LevelTable, cuts: Floats, present: NDArray[np.bool_]) -> list[str]:
+        """Write the logarithm of the bin of a number; a value equal to a cut point is below it."""
+        x, found = self.cell("number", table.name), []
+        for logs in minus_first(finite(table.log[:, present])).T[1:]:
+            cases = [f"WHEN {x} IS NULL THEN {self.literal(logs[-2])}"]
+            pairs = zip(cuts.tolist(), logs.tolist(), strict=False)
+            cases += [f"WHEN {x} <= {self.literal(cut)} THEN {self.literal(log)}" for cut, log in pairs]
+            found.append(f"CASE {' '.join(cases)} ELSE {self.literal(logs[len(cuts)])} END")
+        return found
 
 
 def unweighted(likelihood: Any) -> Any:
@@ -112,115 +184,9 @@ def unweighted(likelihood: Any) -> Any:
     return likelihood
 
 
-def first_present(model: FinishedModel) -> int:
-    """Return the index of the first class with training rows."""
-    return int(np.flatnonzero(np.isfinite(model.log_prior))[0])
-
-
 def minus_first(logs: Floats) -> Floats:  # (…, K)
     """Return the logarithms of classes minus that of the first one."""
     found: Floats = logs - logs[..., :1]
-    return found
-
-
-def joint_expressions(finished: FinishedModel, asker: Asker) -> list[Any]:  # (K,)
-    """Return log P(class, row) minus that of the first class, divided by the temperature, one expression per class.
-
-    A class without training rows has a constant far below every logarithm that can occur, instead of minus infinity.
-    """
-    present = np.isfinite(finished.log_prior)
-    priors = np.full(len(present), IMPOSSIBLE)
-    priors[present] = minus_first(finished.log_prior[present])
-    terms = [[literal(asker, value)] for value in priors.tolist()]
-    for likelihood in finished.likelihoods:
-        for column in column_terms(likelihood, asker, present):
-            for c, term in zip(np.flatnonzero(present)[1:].tolist(), column, strict=True):
-                terms[c].append(term)
-    joint = [reduce(add, own) for own in terms]
-    temperature = finished.setting.temperature
-    return joint if temperature == 1 else [one / literal(asker, temperature) for one in joint]
-
-
-def column_terms(likelihood: Any, asker: Asker, present: NDArray[np.bool_]) -> list[list[Any]]:  # (d, classes)
-    """Return the log-likelihoods of each column minus that of the first class, for the other classes with rows."""
-    likelihood = unweighted(likelihood)
-    if isinstance(likelihood, CategoricalLikelihood):
-        return [level_terms(table, asker, present) for table in likelihood.tables]
-    if isinstance(likelihood, GaussianLikelihood):
-        return [gaussian_terms(likelihood, j, asker, present) for j in range(len(likelihood.names))]
-    if isinstance(likelihood, BinnedLikelihood):
-        pairs = zip(likelihood.tables, likelihood.cuts, strict=True)
-        return [bin_terms(table, cuts, asker, present) for table, cuts in pairs]
-    raise InputError(
-        "an engine scores rows only with the distribution families 'gaussian', 'categorical' and 'binned', and "
-        "with missing='ignore' for numbers.",
-        "use these families, or predict rows on this machine.",
-    )
-
-
-def level_terms(table: LevelTable, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
-    """Look the value of a categorical column up; the last two slots are those of missing and unseen values."""
-    cell, levels = levels_of(table, asker)
-    logs = minus_first(finite(table.log[:, present])).T[1:]
-    classes = np.flatnonzero(present)[1:].tolist()
-    names = [log_name(table.name, c) for c in classes]
-    if names and names[0] in asker.table.columns:
-        return [joined_log(asker, cell, own, name) for own, name in zip(logs, names, strict=True)]
-    return [look_up(asker, cell, levels, own) for own in logs]
-
-
-def levels_of(table: LevelTable, asker: Asker) -> tuple[Any, list[Any]]:
-    """Return the cell of a categorical column, and the levels it is compared with."""
-    column = asker.table[table.name]
-    if column.type().is_boolean():
-        return level(asker, table.name, "flag"), [int(one) for one in table.levels]
-    if column.type().is_numeric():
-        return number(asker, column), [float(one) for one in table.levels]
-    return level(asker, table.name, "text"), list(table.levels)
-
-
-def look_up(asker: Asker, cell: Any, levels: Sequence[Any], logs: Floats) -> Any:
-    """Return the logarithm of the level of a cell."""
-    cases = [(cell == one, literal(asker, log)) for one, log in zip(levels, logs[:-2].tolist(), strict=True)]
-    cases.append((cell.isnull(), literal(asker, logs[-2])))
-    return asker.ibis.cases(*cases, else_=literal(asker, logs[-1]))
-
-
-def joined_log(asker: Asker, cell: Any, logs: Floats, name: str) -> Any:
-    """Return the joined logarithm, or that of a missing or unseen value."""
-    missing, unseen = literal(asker, logs[-2]), literal(asker, logs[-1])
-    other = unseen if logs[-2] == logs[-1] else asker.ibis.ifelse(cell.isnull(), missing, unseen)
-    return asker.ibis.coalesce(asker.table[name], other)
-
-
-def gaussian_terms(likelihood: GaussianLikelihood, j: int, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
-    """Compute log N(x) minus that of the first class, which is 0 for a missing cell."""
-    x = converted(asker, likelihood.names[j])
-    mean, scale, norm = (array[present, j] for array in (likelihood.mean, likelihood.scale, likelihood.log_norm))
-    apart = x - literal(asker, mean[0])
-    found = []
-    for c in range(1, len(mean)):
-        shift = mean[c] - mean[0]
-        if max(scale[0], scale[c]) * shift * shift < MOST_SHIFT:  # a polynomial in x - mean[0]
-            constant = norm[c] - norm[0] - scale[c] * shift * shift
-            factor = literal(asker, 2 * scale[c] * shift) + literal(asker, scale[0] - scale[c]) * apart
-            term = literal(asker, constant) + apart * factor
-        else:  # where means are far apart, the polynomial would lose digits
-            other = x - literal(asker, mean[c])
-            term = literal(asker, norm[c] - norm[0]) - literal(asker, scale[c]) * other * other
-            term = term + literal(asker, scale[0]) * apart * apart
-        found.append(term.fill_null(0.0))
-    return found
-
-
-def bin_terms(table: LevelTable, cuts: Floats, asker: Asker, present: NDArray[np.bool_]) -> list[Any]:
-    """Look the bin of a number up; a value equal to a cut point is below it."""
-    x = converted(asker, table.name)
-    found = []
-    for logs in minus_first(finite(table.log[:, present])).T[1:]:
-        cases = [(x.isnull(), literal(asker, logs[-2]))]
-        cases += [(x <= literal(asker, cut), literal(asker, log)) for cut, log in zip(cuts, logs, strict=False)]
-        found.append(asker.ibis.cases(*cases, else_=literal(asker, logs[len(cuts)])))
     return found
 
 

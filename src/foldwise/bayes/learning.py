@@ -78,8 +78,8 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
         """
         return self._learn_facts(facts, first=True)
 
-    def joint_by_fold(self, models: Sequence[Any], asker: Any, fold: str, label: str) -> Any:
-        """Return log P(class, row) divided by the temperature, as a table expression of an engine.
+    def joint_by_fold(self, models: Sequence[Any], asker: Any, fold: str, label: str) -> str:
+        """Return a query of log P(class, row) divided by the temperature, in the SQL of an engine.
 
         That of the first class with training rows is subtracted from all of them.
 
@@ -96,8 +96,8 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
 
         Returns
         -------
-        ibis.Table
-            The columns label, fold, and j0, j1, …: one per class.
+        str
+            A query with the columns label (the index of the class), fold, and j0, j1, …: one per class.
         """
         from foldwise.bayes.engine_scores import joint_by_fold
 

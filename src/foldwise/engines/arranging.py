@@ -33,6 +33,13 @@ def moments_about(pivots: Floats, weight: Floats, s1: Floats, s2: Floats) -> Mom
     return Moments(weight, high, low, np.maximum(s2 - s1 * shift, 0.0), weight)
 
 
+def constant_where_equal(moments: Moments, low: Floats, high: Floats) -> Moments:
+    """Where the least value is the largest one, it is the mean, and the sum of squares is 0 without rounding errors."""
+    constant = (moments.weight > 0) & (low == high)
+    mean, rest = np.where(constant, low, moments.high), np.where(constant, 0.0, moments.low)
+    return Moments(moments.weight, mean, rest, np.where(constant, 0.0, moments.m2), moments.rows)
+
+
 def poor_columns(parts: Mapping[Cell, Moments], pivots: Floats) -> NDArray[np.intp]:
     """Find the columns in which the pivot is so far from the mean of a class that digits are lost."""
     poor = np.zeros(pivots.shape[1], dtype=bool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,12 +48,12 @@ class Asker:
         with self.kind.prepared(self.connection):
             yield
 
-    def ask(self, expression: Any, *, with_tables: bool = False) -> pl.DataFrame:
-        """Run an expression and return its rows; `with_tables` says that it contains tables of this machine."""
+    def ask(self, expression: Any) -> pl.DataFrame:
+        """Run an expression and return its rows."""
         with engine_errors(f"{self.kind.label} could not run a statement"):
             text = str(self.connection.compile(expression, pretty=True))
             self.statements.append(text)
-            if self.kind.name == "duckdb" and not with_tables:
+            if self.kind.name == "duckdb":
                 # Ibis would compile again, which takes seconds for 1,000 columns
                 return frame_of_arrow(self.connection.con.sql(text).to_arrow_table())
             return frame_of_arrow(self.connection.to_pyarrow(expression))
@@ -64,6 +64,24 @@ class Asker:
             self.statements.append(text)
             found = self.connection.sql(text, schema=self.ibis.schema(dict(schema)))
             return frame_of_arrow(self.connection.to_pyarrow(found.limit(most)))
+
+    def over(self, table: Any) -> Asker:
+        """Return an asker about another table of the same connection; both share the list of statements."""
+        found = Asker(table)
+        found.statements = self.statements
+        return found
+
+    def query(self, name: str, schema: Mapping[str, str]) -> Any:
+        """Return a table that need not exist, for queries of which a part is written by hand."""
+        return self.connection.sql(f"SELECT * FROM {name}", schema=self.ibis.schema(dict(schema)))
+
+    def ask_text(self, text: str, names: Sequence[str]) -> pl.DataFrame:
+        """Run SQL in the dialect of the engine, which Ibis does not read, and return its few rows."""
+        with engine_errors(f"{self.kind.label} could not run a statement"):
+            self.statements.append(text)
+            found = self.connection.raw_sql(text)
+            rows = found.collect() if hasattr(found, "collect") else found.fetchall()
+            return pl.DataFrame([tuple(row) for row in rows], schema=list(names), orient="row")
 
     def compile(self, expression: Any) -> str:
         """Return the SQL of an expression in the dialect of the engine."""

@@ -26,9 +26,11 @@ class EngineKind:
     columnar: bool  # whether scanning one column costs less than scanning all of them
     one_scan: bool = False  # whether one scan can return sums, counts of categories and a sample
     shares_terms: bool = False  # whether an expression that occurs twice in a statement is computed once
-    takes_tables: bool = True  # whether a statement can refer to a table of this machine
     orders_by_language: bool = False  # whether texts are compared by the rules of a language
-    most_joins: int = 1000  # tables in one statement, roughly
+    float_type: str = "double"  # the name of float64
+    names_values: bool = True  # whether the columns of a list of values can be named
+    collected: str = ""  # SQL of rows of named cells as JSON, where one scan can return them beside grouping sets
+    fence: str = ""  # ends a subquery whose columns are not to be computed again for each use
     has_nan: bool = True  # SQLite stores NaN as NULL
     prepared: Preparation = lambda connection: nullcontext()
 
@@ -144,11 +146,21 @@ ENGINES = {
             "postgres",
             grouping_sets=True,
             columnar=False,
-            takes_tables=False,
+            float_type="double precision",
+            fence="OFFSET 0",
             orders_by_language=True,
+            collected="CAST(json_agg(json_build_object({cells})) FILTER (WHERE drawn) AS text)",
             prepared=postgres_snapshot,
         ),
-        EngineKind("pyspark", "Spark", "spark", grouping_sets=True, columnar=False),
+        EngineKind(
+            "pyspark",
+            "Spark",
+            "spark",
+            grouping_sets=True,
+            columnar=False,
+            collected="to_json(collect_list(named_struct({cells})) FILTER (WHERE drawn),"
+            " map('ignoreNullFields', 'false'))",
+        ),
         EngineKind(
             "sqlite",
             "SQLite",
@@ -156,8 +168,9 @@ ENGINES = {
             grouping_sets=False,
             columnar=False,
             has_nan=False,
-            takes_tables=False,
-            most_joins=50,
+            float_type="real",
+            fence="LIMIT -1 OFFSET 0",
+            names_values=False,
             prepared=sqlite_snapshot,
         ),
     )

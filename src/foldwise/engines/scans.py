@@ -9,13 +9,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.levels import as_level, sort_levels
 from foldwise.data.schema import Schema, listing
-from foldwise.engines.arranging import class_means, grams_of, moments_about, poor_columns, replaced
+from foldwise.engines.arranging import (
+    class_means,
+    constant_where_equal,
+    grams_of,
+    moments_about,
+    poor_columns,
+    replaced,
+)
 from foldwise.engines.asking import Asker
+from foldwise.engines.beside import Beside, counted_levels, drawn_rows, fits_in_sets
 from foldwise.engines.checks import (
     check_complete,
     check_there,
@@ -29,7 +38,7 @@ from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_bits import know_folds
 from foldwise.engines.key_folds import KeyFolds, check_key
 from foldwise.engines.quantile_bins import rows_between
-from foldwise.engines.statements import Beside, Statements, level_type, pivot_of
+from foldwise.engines.statements import Statements, level_type, pivot_of
 from foldwise.engines.table_facts import Cell, CellFacts, TableFacts
 from foldwise.errors import InputError
 from foldwise.summaries.counts import CategoryCounts, Counts
@@ -43,6 +52,7 @@ T = TypeVar("T")
 NUMBERS_PER_STATEMENT = 100  # columns; Ibis compiles in time quadratic in their number
 PAIRS_PER_STATEMENT = 500
 SETS_PER_STATEMENT = 30
+LARGEST_ANSWER = 10_000_000  # rows
 FEW_LEVELS = 1000  # about; columns with more categories are counted in a statement of their own
 LABEL, KEY = "(label)", "(key)"  # columns of a sample
 MOST_VALUES = 10_000
@@ -203,18 +213,20 @@ class Scan:
         is_quantity = decide_task(asker, target, wanted.task) == "regression"
         statements = Statements(asker, target, is_quantity, folds)
         one_scan = asker.kind.one_scan and folds is not None
+        by_sets = bool(asker.kind.collected) and folds is not None and fits_in_sets(len(numeric), len(categorical))
         texts = categorical[:SETS_PER_STATEMENT] if one_scan else ()
         answer = asker.ask(statements.count_classes(texts))
         n_rows = int(answer["n"].sum())
         if not n_rows:
             raise InputError("the table must have at least one row, but has none.")
-        share = min(1.0, wanted.sample / n_rows) if one_scan else 0.0
-        if folds is not None and not (share and know_folds(asker, folds, answer, share)):
+        share = min(1.0, wanted.sample / n_rows) if one_scan or by_sets else 0.0
+        if folds is not None and not (one_scan and share and know_folds(asker, folds, answer, share)):
             check_unique(asker, folds.key, answer)
         classes = None if is_quantity else sorted_classes(answer, target)
         blank = cls(asker, replace(statements, folds=None), schema, numeric, categorical, classes)
         totals = blank.by_cell(answer, ["n"])[()][:, 0]
         few = [name for j, name in enumerate(texts) if (answer[f"d{j}"] <= FEW_LEVELS).all()]
+        few = list(categorical) if by_sets else few
         drawn = (*schema.names, target, *(() if folds is None else (folds.key,)))
         beside = Beside(tuple((name, level_type(known[name])) for name in few), share, drawn)
         return replace(blank, statements=statements, totals=totals, beside=beside)
@@ -259,24 +271,41 @@ class Scan:
             if poor.size:
                 again = [some[j] for j in poor]
                 pivots[:, again] = class_means(parts)[:, poor]
-                better = self._moments([names[j] for j in again], pivots[:, again])
+                better = self._moments([names[j] for j in again], pivots[:, again], with_ends=True)
                 parts = {cell: replaced(part, better[cell], poor) for cell, part in parts.items()}
             for cell, part in parts.items():
                 found[cell] = replaced(found.get(cell, Moments.empty(*shape)), part, np.array(some, dtype=np.intp))
         return found, pivots
 
-    def _moments(self, names: Sequence[str], pivots: Floats) -> dict[Cell, Moments]:
-        beside = Beside() if self.answers else self.beside
-        answer = self.asker.ask(self.statements.sums(names, pivots, self.labels, beside))
-        self.answers.append(answer)
-        fields = [f"{kind}{j}" for kind in "nsq" for j in range(len(names))]
+    def _moments(self, names: Sequence[str], pivots: Floats, *, with_ends: bool = False) -> dict[Cell, Moments]:
+        """Ask for sums about pivots. With the ends of its values, a column that is constant in a cell is exactly so."""
+        if with_ends:
+            answer = self.asker.ask(self.statements.sums_and_ends(names, pivots, self.labels))
+        else:
+            beside = Beside() if self.answers else self.beside
+            answer = self._sums(names, pivots, beside)
+        kinds = ["n", "s", "q", *(["low", "high"] if with_ends else [])]
+        fields = [f"{kind}{j}" for kind in kinds for j in range(len(names))]
         self.check_rows(answer)
         found = {}
         for cell, part in self.by_cell(answer, fields).items():
-            weight, s1, s2 = np.split(part, 3, axis=1)
+            weight, s1, s2, *ends = np.split(part, len(kinds), axis=1)
             refuse_infinite_sums(s2, names)
             found[cell] = moments_about(pivots, weight, s1, s2)
+            if with_ends:
+                found[cell] = constant_where_equal(found[cell], *ends)
         return found
+
+    def _sums(self, names: Sequence[str], pivots: Floats, beside: Beside) -> pl.DataFrame:
+        """Ask for sums, and keep what was asked beside them."""
+        if self.asker.kind.collected and (beside.levels or beside.share):
+            text, types = self.statements.sums_by_sets(names, pivots, self.labels, beside)
+            answer = self.asker.ask_sql(text, types, LARGEST_ANSWER)
+            self.answers.append(answer)
+            return answer.filter(pl.all_horizontal(pl.lit(value=True), cs.starts_with("rest") == 1))
+        answer = self.asker.ask(self.statements.sums(names, pivots, self.labels, beside))
+        self.answers.append(answer)
+        return answer
 
     def check_rows(self, answer: pl.DataFrame) -> None:
         """Raise if the rows of a class or fold are not those of the statements before."""
@@ -292,7 +321,7 @@ class Scan:
     def counts(self, most: int) -> dict[Cell, Counts]:
         """Ask for the counts of all categories that have not been counted beside the sums."""
         types = self.asker.table.schema()
-        known = self._counted_beside()
+        known = counted_levels(self.answers[0], self.beside, self.statements.groups) if self.answers else {}
         wanted = [(name, level_type(types[name])) for name in self.categorical if name not in known]
         known |= dict(zip([name for name, _ in wanted], self._levels(wanted, most), strict=True))
         columns: dict[Cell, list[CategoryCounts]] = {cell: [] for cell in self.rows}
@@ -307,24 +336,13 @@ class Scan:
                 columns[cell].append(part)
         return {cell: Counts(tuple(found)) for cell, found in columns.items()}
 
-    def _counted_beside(self) -> dict[str, pl.DataFrame]:
-        """Return the categories that were counted in the scan of the sums."""
-        found, groups = {}, list(self.statements.groups)
-        for j, (name, kind) in enumerate(self.beside.levels):
-            cells = pl.col("pair").struct
-            level = cells.field("key").cast(pl.Int64 if kind == "flag" else pl.String).alias("level")
-            pairs = self.answers[0].select(*groups, pair=pl.col(f"h{j}")).explode("pair").drop_nulls("pair")
-            found[name] = pairs.select(*groups, level, cells.field("value").alias("n"))
-        return found
-
     def sample(self) -> pl.DataFrame | None:
         """Return the rows of the sample, if it was drawn beside the sums."""
         if not self.beside.share:
             return None
-        rows = self.answers[0].select(pl.col("sample").explode()).drop_nulls()
-        frame = pl.DataFrame([rows["sample"].struct.field(f"r{j}") for j in range(len(self.beside.names))])
-        names = self.beside.names[:-2]  # then target and key
-        return frame.rename(dict(zip(frame.columns, [*names, LABEL, KEY], strict=True)))
+        types = self.asker.table.schema()
+        kinds = [types[name] for name in self.beside.names]
+        return drawn_rows(self.answers[0], [*self.schema.names, LABEL, KEY], kinds)
 
     def values(self, names: Sequence[str], most: int) -> tuple[tuple[str, ...], dict[Cell, Values]]:
         """Ask for the distinct values of the numeric columns that do not have too many."""

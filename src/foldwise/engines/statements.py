@@ -11,20 +11,12 @@ from typing import Any
 import numpy as np
 
 from foldwise.engines.asking import Asker
+from foldwise.engines.beside import Beside
 from foldwise.engines.hashing import md5_of, ordered, ordered_literal
 from foldwise.engines.key_folds import INNER, OUTER, SAMPLE, WIDTH, KeyFolds, as_digits, bounds, threshold
 from foldwise.summaries.number_kernels import Floats
 
 PIVOT_ROWS = 1000  # rows from which the first pivots are taken
-
-
-@dataclass(frozen=True)
-class Beside:
-    """What an engine returns from the scan that sums the numeric columns, if it can: so each key is hashed once."""
-
-    levels: tuple[tuple[str, str], ...] = ()  # columns whose values are counted, by name and type
-    share: float = 0.0  # of the rows, which are returned as a sample
-    names: tuple[str, ...] = ()  # the columns of the sample
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,7 @@ class Statements:
         table, groups = self.asker.table, self.group_columns()
         is_flag = "label" in groups and groups["label"].type().is_boolean()
         if is_flag:  # PostgreSQL has no least boolean
-            groups["label"] = groups["label"].cast("int64")
+            groups["label"] = level(self.asker, self.target, "flag")
         rows = table.select(key=table[key], **groups)
         least = {name: rows[name].min() for name in groups}  # the class of the row, if the key has one row only
         keys = rows.group_by("key").aggregate(rows_of_key=rows.count(), **least)
@@ -132,13 +124,53 @@ class Statements:
         base = self.shifted(columns, pivots, labels, more or {"one": self.asker.ibis.literal(1)})
         found: dict[str, Any] = {"n": base.count()}
         for j in range(len(beside.levels)):
-            found[f"h{j}"] = counted_levels(self.asker, base[f"c{j}"])
+            found[f"h{j}"] = level_counts(self.asker, base[f"c{j}"])
         if "drawn" in more:
             row = self.asker.ibis.struct({f"r{j}": base[f"r{j}"] for j in range(len(beside.names))})
             found["sample"] = row.collect(where=base.drawn)
         for j in range(len(columns)):
-            x = base[f"x{j}"]
-            found |= {f"n{j}": x.count(), f"s{j}": x.sum(), f"q{j}": (x * x).sum()}
+            found |= sums_of(base, j)
+        return self.aggregate(base, found)
+
+    def sums_by_sets(
+        self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], beside: Beside
+    ) -> tuple[str, dict[str, str]]:
+        """Write the same as SQL with grouping sets, and its types: `rest{j}` is 0 in rows with the counts of level j.
+
+        In all other rows it is 1; these have the sums, and the sample as JSON.
+        """
+        asker, n_levels = self.asker, len(beside.levels)
+        more = {f"c{j}": level(asker, *one) for j, one in enumerate(beside.levels)}
+        more |= {f"r{j}": asker.table[name] for j, name in enumerate(beside.names)} if beside.share else {}
+        if self.folds is not None and beside.share:
+            more["drawn"] = is_sampled(asker, self.folds, beside.share)
+        base = self.shifted(columns, pivots, labels, more)
+        types = {name: str(base[name].type()) for name in (*self.groups, *[f"c{j}" for j in range(n_levels)])}
+        marks = {f"rest{j}": f"GROUPING(c{j})" for j in range(n_levels)}
+        found = {**dict(zip(types, types, strict=True)), **marks, "n": "COUNT(*)"}
+        types |= dict.fromkeys((*marks, "n"), "int64")
+        for j in range(len(columns)):
+            found |= {f"n{j}": f"COUNT(x{j})", f"s{j}": f"SUM(x{j})", f"q{j}": f"SUM(x{j} * x{j})"}
+            types |= {f"n{j}": "int64", f"s{j}": "float64", f"q{j}": "float64"}
+        if beside.share:
+            cells = ", ".join(f"'r{j}', r{j}" for j in range(len(beside.names)))
+            is_sum = " AND ".join([f"{mark} = 1" for mark in marks.values()] or ["TRUE"])
+            found["sample"] = f"CASE WHEN {is_sum} THEN {asker.kind.collected.format(cells=cells)} END"
+            types["sample"] = "string"
+        wanted = ", ".join(f"{expression} AS {name}" for name, expression in found.items())
+        sets = ", ".join(
+            "(" + ", ".join([*self.groups, *more]) + ")" for more in [[], *[[f"c{j}"] for j in range(n_levels)]]
+        )
+        inner = f"SELECT * FROM ({asker.compile(base)}) AS base {asker.kind.fence}"
+        return f"SELECT {wanted} FROM ({inner}) AS base GROUP BY GROUPING SETS ({sets})", types
+
+    def sums_and_ends(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any]) -> Any:
+        """Sum the columns and their squares, and return the least and the largest value of each."""
+        own = {f"own{j}": number(self.asker, self.asker.table[name]) for j, name in enumerate(columns)}
+        base = self.shifted(columns, pivots, labels, own)
+        found: dict[str, Any] = {"n": base.count()}
+        for j in range(len(columns)):
+            found |= sums_of(base, j) | {f"low{j}": base[f"own{j}"].min(), f"high{j}": base[f"own{j}"].max()}
         return self.aggregate(base, found)
 
     def products(
@@ -177,6 +209,12 @@ class Statements:
         return f"SELECT {wanted} FROM ({inner}) AS base GROUP BY GROUPING SETS ({sets})"
 
 
+def sums_of(base: Any, j: int) -> dict[str, Any]:
+    """Return the number, the sum and the sum of squares of a column."""
+    x = base[f"x{j}"]
+    return {f"n{j}": x.count(), f"s{j}": x.sum(), f"q{j}": (x * x).sum()}
+
+
 def number(asker: Asker, column: Any) -> Any:
     """Return a numeric column as float64, in which NaN is missing."""
     if column.type().is_floating() and asker.kind.has_nan:
@@ -204,7 +242,7 @@ def level(asker: Asker, name: str, kind: str) -> Any:
     return column.cast("string")
 
 
-def counted_levels(asker: Asker, cells: Any) -> Any:
+def level_counts(asker: Asker, cells: Any) -> Any:
     """Return how often each text occurs, as a list of pairs; missing cells are not counted."""
     pairs, counts = "array<struct<key: string, value: int64>>", "map<string, int64>"
 

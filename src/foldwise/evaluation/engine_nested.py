@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -26,6 +27,8 @@ from foldwise.folds.fitting_facts import fit_facts, squared_error
 
 SAMPLE_ROWS = 20_000
 FOLD = "(fold)"
+PLACE = "foldwise_joint"  # where the query of the scores of all classes is put
+PLACE_IN_QUERY = re.compile(f'[`"]?{PLACE}[`"]?(?= )|[`"]?{PLACE}[`"]?(?=\\))')
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
 LARGEST_LOSS = float(-np.log(np.finfo(np.float64).eps))  # as in scikit-learn, which clips probabilities
 CLASS_METRICS = {"log_loss": False, "brier": False, "accuracy": True}  # whether higher is better
@@ -278,7 +281,7 @@ class ClassStudy:
             chosen = inner.argmax(axis=1) if better else inner.argmin(axis=1)
             best = tuple(self.settings[s] for s in chosen)
             models = [self._model(self.facts.train(o), setting) for o, setting in enumerate(best)]
-            scores = self.asker.ask(self._scored(models), with_tables=True).sort("fold")
+            scores = self._scored(models).sort("fold")
         n = scores["n"].cast(pl.Float64).to_numpy()
         if int(n.sum()) != self.facts.n_rows:
             refuse_change()
@@ -334,13 +337,15 @@ class ClassStudy:
         errors = [[np.concatenate(one).std(ddof=1) / np.sqrt(sum(map(len, one))) for one in p] for p in losses]
         return means, np.array(errors)
 
-    def _scored(self, models: Sequence[Any]) -> Any:
+    def _scored(self, models: Sequence[Any]) -> pl.DataFrame:
         """Sum the scores of all rows, each by the model of its outer fold."""
-        ibis, labels = self.asker.ibis, self.facts.classes
-        assert labels is not None
         folded = self.asker.table.mutate(**{FOLD: fold_of(self.asker, self.folds, OUTER, self.folds.outer)})
-        joint = models[0].joint_by_fold(models, Asker(folded), FOLD, self.facts.target)
-        return summed(ibis, joint, labels.tolist(), self.metric)
+        joint = models[0].joint_by_fold(models, self.asker.over(folded), FOLD, self.facts.target)
+        n_classes = len(models[0].classes_)
+        schema = {"label": "int64", "fold": "int64", **{f"j{c}": "float64" for c in range(n_classes)}}
+        outer = self.asker.compile(summed(self.asker.ibis, self.asker.query(PLACE, schema), n_classes, self.metric))
+        text = PLACE_IN_QUERY.sub(lambda found: f"({joint}) AS {PLACE}", outer)
+        return self.asker.ask_text(text, ("fold", "n", "s", "q"))
 
 
 def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: str) -> NDArray[np.float64]:
@@ -355,9 +360,9 @@ def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: str) -> N
     return found
 
 
-def summed(ibis: Any, joint: Any, labels: Sequence[Any], metric: str) -> Any:
+def summed(ibis: Any, joint: Any, n_classes: int, metric: str) -> Any:
     """Sum the scores of rows by fold, from the joint log-probabilities of the classes in columns j0, j1, …"""
-    names = [f"j{c}" for c in range(len(labels))]
+    names = [f"j{c}" for c in range(n_classes)]
 
     def power(exponent: Any) -> Any:
         return ibis.greatest(exponent, LEAST_EXPONENT).exp()
@@ -365,15 +370,10 @@ def summed(ibis: Any, joint: Any, labels: Sequence[Any], metric: str) -> Any:
     topped = joint.mutate(top=ibis.greatest(*[joint[name] for name in names]))
     whole = topped.mutate(total=reduce(lambda a, b: a + b, [power(topped[name] - topped.top) for name in names]))
     if metric == "accuracy":
-        cases = []
-        for c, label in enumerate(labels):  # the first of equal scores wins
-            first = [whole[name] < whole.top for name in names[:c]]
-            cases.append(
-                (reduce(lambda a, b: a & b, [whole.label == label, whole[names[c]] == whole.top, *first]), 1.0)
-            )
-        score = ibis.cases(*cases, else_=0.0)
+        first = ibis.cases(*[(whole[name] == whole.top, c) for c, name in enumerate(names)])  # of equal scores
+        score = (first == whole.label).cast("float64")
     else:
-        own = ibis.cases(*[(whole.label == label, whole[name]) for label, name in zip(labels, names, strict=True)])
+        own = ibis.cases(*[(whole.label == c, whole[name]) for c, name in enumerate(names)])
         if metric == "log_loss":
             score = ibis.least(whole.top + whole.total.ln() - own, LARGEST_LOSS)
         else:
