@@ -141,7 +141,7 @@ def verdict(done: list[Found]) -> str:
   probabilities {means[2]:.3f}. Relative to the most probable class, the cost is {plain:.2f} without and
   {calibrated:.2f} with calibration (geometric means).
 - `CostSensitive(Calibrated(NaiveBayes()))` costs less than the most probable class on {cheaper} of {n} tables, and
-  under {pairs} of {n * MATRICES} matrices (equal costs under {equal})."""
+  for {pairs} of {n * MATRICES} cost matrices (equal costs for {equal})."""
 
 
 def main() -> None:

@@ -162,7 +162,7 @@ class TableFacts:
         outer : int
             Index of the outer fold.
         inner : int, optional
-            Index of the inner fold: then these are the rows of the inner fold outside of the outer one.
+            Index of the inner fold. If given, the facts are those of its rows that are not in the outer fold.
 
         Returns
         -------
