@@ -38,7 +38,8 @@ that have not seen it, and probabilities are clipped at the machine epsilon. Mad
 - *Most probable* decides for the class that naive Bayes finds most probable. *Least cost* decides as
   `CostSensitive(NaiveBayes(), costs)` does, *calibrated* as `CostSensitive(Calibrated(NaiveBayes()), costs)` does.
 
-| table | rows | classes | log loss | log loss, calibrated | method | ECE | ECE, calibrated | cost, most probable | cost, least cost | cost, calibrated |
+| table | rows | classes | log loss | log loss, calibrated | method | ECE \
+| ECE, calibrated | cost, most probable | cost, least cost | cost, calibrated |
 |---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|"""
 
 TAIL = """

@@ -288,9 +288,9 @@ halves of the columns, and both halves come from the same distribution. Each cel
 t-test finds a difference → how often the corrected test does (Nadeau & Bengio 2003). The goal is 4% to 6%.
 
 From left to right, the columns are based on {runs} tables. By chance alone, 5% can appear as 4.0% to 6.0% with 2,000
-tables and as 3.6% to 6.4% with 1,000. *Power* is how often the corrected test finds a half that is really better: by five
-points of accuracy for naive Bayes with 500 rows, by six points for one neighbor with 300 rows ({power_runs} tables
-each). Made by `make nulls` (`benchmarks/null_comparisons.py`).
+tables and as 3.6% to 6.4% with 1,000. *Power* is how often the corrected test finds a half that is really better: by
+five points of accuracy for naive Bayes with 500 rows, by six points for one neighbor with 300 rows ({power_runs}
+tables each). Made by `make nulls` (`benchmarks/null_comparisons.py`).
 
 {table}
 
