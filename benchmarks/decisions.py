@@ -38,7 +38,8 @@ that have not seen it, and probabilities are clipped at the machine epsilon. Mad
 - *Most probable* decides for the class that naive Bayes finds most probable. *Least cost* decides as
   `CostSensitive(NaiveBayes(), costs)` does, *calibrated* as `CostSensitive(Calibrated(NaiveBayes()), costs)` does.
 
-| table | rows | classes | log loss | calibrated | method | ECE | calibrated | most probable | least cost | calibrated |
+| table | rows | classes | log loss | log loss, calibrated | method | ECE \
+| ECE, calibrated | cost, most probable | cost, least cost | cost, calibrated |
 |---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|"""
 
 TAIL = """
@@ -141,7 +142,7 @@ def verdict(done: list[Found]) -> str:
   probabilities {means[2]:.3f}. Relative to the most probable class, the cost is {plain:.2f} without and
   {calibrated:.2f} with calibration (geometric means).
 - `CostSensitive(Calibrated(NaiveBayes()))` costs less than the most probable class on {cheaper} of {n} tables, and
-  under {pairs} of {n * MATRICES} matrices (equal costs under {equal})."""
+  for {pairs} of {n * MATRICES} cost matrices (equal costs for {equal})."""
 
 
 def main() -> None:

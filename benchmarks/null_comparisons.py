@@ -287,10 +287,10 @@ Two equally good models are compared at a level of 5% on newly drawn tables. The
 halves of the columns, and both halves come from the same distribution. Each cell shows how often the plain paired
 t-test finds a difference → how often the corrected test does (Nadeau & Bengio 2003). The goal is 4% to 6%.
 
-The numbers of tables are {runs}, column by column. By chance alone, 5% can appear as 4.0% to 6.0% with 2,000 tables
-and as 3.6% to 6.4% with 1,000. *Power* is how often the corrected test finds a half that is really better: by five
-points of accuracy for naive Bayes with 500 rows, by six points for one neighbor with 300 rows ({power_runs} tables
-each). Made by `make nulls` (`benchmarks/null_comparisons.py`).
+From left to right, the columns are based on {runs} tables. By chance alone, 5% can appear as 4.0% to 6.0% with 2,000
+tables and as 3.6% to 6.4% with 1,000. *Power* is how often the corrected test finds a half that is really better: by
+five points of accuracy for naive Bayes with 500 rows, by six points for one neighbor with 300 rows ({power_runs}
+tables each). Made by `make nulls` (`benchmarks/null_comparisons.py`).
 
 {table}
 
@@ -306,8 +306,7 @@ Other tests, on {few} tables of each kind (5% can appear as 1% to 9%):
 
 ## Conclusions
 
-- Do not use the plain test on repeated splits. It finds a difference between equal models in a quarter to two thirds
-  of cases.
+- Do not use the plain test on repeated splits. It finds a difference between equal models in 15% to 66% of cases.
 - No way of splitting keeps the corrected test at exactly 5% for every learner. The correction assumes that the
   correlation between the scores of two splits equals the share of test rows. Naive Bayes hardly changes with its
   training rows, so the assumed correlation is too large. Nearest neighbors change a lot, so it is too small. More

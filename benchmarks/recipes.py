@@ -54,7 +54,7 @@ and larger ensembles would do better. Made by `make recipes` (`benchmarks/recipe
 
 The figures are accuracies in percent, means over ten folds (or as many as the largest class has rows, if fewer).
 Folds are stratified, shuffled once, and the same for all models. The best of each row is **bold**. ° means p < 0.05
-in the corrected paired t-test against the best. °° means p < 0.05 also after Holm's correction for all pairs of
+in the corrected resampled t-test against the best. °° means p < 0.05 also after Holm's correction for all pairs of
 models. All models without °° are statistically tied with the best. Ten folds find few real differences
 ([comparisons](comparisons.md)), so a tie does not prove that models are equal.
 """

@@ -121,7 +121,8 @@ def main() -> None:
             f"{a * 1000:.0f} ms | {b * 1000:.0f} ms | {100 * (b / a - 1):+.1f}%" for a, b in (found[:2], found[2:])
         ]
         lines.append(f"| {name} | {cells[0]} | {cells[1]} | {goal} |")
-    text = ""
+    # without a database, the earlier measurement stays
+    text = "".join((HERE / "store.md").read_text().partition("A search of 100 random forests")[1:])
     if url:
         one, two = (shared(url, n) for n in (1, 2))
         text = (

@@ -1,4 +1,4 @@
-"""Which model is better, and is it really?
+"""Which model is better, and is the difference real?
 
 All models are scored on the same splits. Intervals and tests allow for overlapping training sets.
 """

@@ -1,6 +1,6 @@
 """How many columns are enough?
 
-Forward selection for naive Bayes is one pass over stored terms per step. Nothing is refitted.
+For naive Bayes, each step of forward selection is one pass over stored terms. Nothing is refitted.
 """
 
 from sklearn.datasets import load_breast_cancer

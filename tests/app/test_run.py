@@ -167,7 +167,7 @@ def test_weights_and_costs_and_a_test():
     assert found.facts["task"]["weights"] == "w"
     assert found.facts["headline"]["test"]["n_rows"] == 30
     assert found.facts["predictions"]["expected_cost"] is not None
-    assert "least expected cost" in found.facts["final"]["decides"]
+    assert "lowest expected cost" in found.facts["final"]["decides"]
     words = found.facts["headline"]["words"]
     assert words[1].startswith("On new data the decisions of the model should cost")
     assert words[2].startswith("If the model predicted the most probable class instead, it would be right")

@@ -174,7 +174,7 @@ def run(
             "words": f"The final model is {board[0]['title']}, fitted on all rows with the best settings.",
             "members": [{"title": board[0]["title"], "weight": 1.0, "settings": board[0]["settings"]}],
             "calibration": "Its probabilities are used as they come.",
-            "decides": "The model takes the action with the least expected cost."
+            "decides": "The model takes the action with the lowest expected cost."
             if costs
             else "Predictions are the most probable class.",
             "n_rows": len(X),

@@ -242,7 +242,7 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     if quantity:
         decides = " ".join(["Predictions are the expected value of the target in each row.", *smearing(result)])
     elif setup.task.costs is not None:
-        decides = "The model takes the action with the least expected cost."
+        decides = "The model takes the action with the lowest expected cost."
     n_models = len({member["title"] for member in members})
     models = str(members[0]["title"]) if n_models == 1 else f"{n_models} models"
     what = models if len(members) == 1 else f"a weighted mean of {len(members)} settings of {models}"

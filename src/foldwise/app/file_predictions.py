@@ -118,7 +118,7 @@ def predict_file(
     Notes
     -----
     The output has the columns of `keep`, then `predicted_class` (the most probable class), `predicted_p_…` (the
-    probability of each class), `predicted_decision` (the action with the least expected cost) and
+    probability of each class), `predicted_decision` (the action with the lowest expected cost) and
     `predicted_expected_cost`. Without costs, the decision is the most probable class, and the expected cost is the
     probability that it is wrong. A model of clusters, written by `explore`, gives `predicted_cluster` instead, and a
     model of a quantity gives `predicted_value`. All names begin with `predicted_`, so that columns of the table can be

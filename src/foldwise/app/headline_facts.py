@@ -164,7 +164,7 @@ def class_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Map
     if result.setup.task.costs is not None:
         sentences.append(
             f"On new data the decisions of the model should cost {number(estimates['cost'].value)} per row. It takes "
-            "the action with the least expected cost. The best single action for all rows would cost "
+            "the action with the lowest expected cost. The best single action for all rows would cost "
             f"{number(bases['cost'].value)} per row."
         )
         start = "If the model predicted the most probable class instead, it would be"

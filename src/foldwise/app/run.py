@@ -82,7 +82,7 @@ def fit(
         Time limit for the whole run, in seconds or as "60s", "5m" or "1h". By default 60 seconds, or as long as the
         first session of a run that is resumed.
     models : list of str or ModelSpec, default=None
-        Names of models in the catalog, or dotted names of scikit-learn estimators. By default all models that suit
+        Names of models in the catalog, or import paths of scikit-learn estimators. By default all models that suit
         the table.
     metric : str, default=None
         The metric that settings are chosen by. For classes: "log_loss" (the default), "brier_score", "accuracy",

@@ -1,4 +1,4 @@
-"""The verdict of a run: whether its models are clearly better than the baseline, by the corrected paired test."""
+"""The verdict of a run: whether its models are clearly better than the baseline, by the corrected resampled t-test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Verdict:
 
 
 def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, base: Estimate) -> Verdict:
-    """Compare with the baseline by the corrected paired t-test.
+    """Compare with the baseline by the corrected resampled t-test.
 
     The selection of the final model is repeated for each fold, so its p-value needs no further correction. The best
     of several models was selected by the very scores that are tested, so its p-value is adjusted for all of them.

@@ -26,7 +26,7 @@ class DensityClusters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     min_cluster_size : int or None
-        Least number of rows in a cluster. None means 2% of the rows, but at least 10 and at most 200.
+        Smallest number of rows in a cluster. None means 2% of the rows, but at least 10 and at most 200.
     min_samples : int or None
         Number of neighbors, the row itself included, that define the density around a row. None means
         `min_cluster_size`, but at most 10.

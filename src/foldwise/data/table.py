@@ -53,7 +53,7 @@ class Table:
     declared : mapping of str to str
         Kinds of columns that were declared by `kinds=` of `read_table` or in the file.
     reading : mapping
-        The arguments `kinds` and `missing_values` of `read_table`, by which new rows are read alike.
+        The arguments `kinds` and `missing_values` of `read_table`, with which new rows are read in the same way.
     detected : mapping
         Arguments of `read_table` that were detected, such as the separator.
 

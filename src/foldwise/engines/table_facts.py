@@ -92,7 +92,7 @@ class TableFacts:
     folds : KeyFolds or None
         How rows were assigned to folds.
     statements : tuple of str
-        The SQL that was asked.
+        The SQL statements that were run.
     cuts : mapping
         The cut points of each numeric column with too many distinct values, from its least to its largest value.
 
@@ -128,7 +128,7 @@ class TableFacts:
         return reduce(add, self.cells.values())
 
     def sql(self) -> str:
-        """Return the SQL that was asked.
+        """Return the SQL statements that were run.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class TableFacts:
         outer : int
             Index of the outer fold.
         inner : int, optional
-            Index of the inner fold: then these are the rows of the inner fold outside of the outer one.
+            Index of the inner fold. If given, the facts are those of its rows that are not in the outer fold.
 
         Returns
         -------

@@ -227,7 +227,7 @@ class CostMatrix:
         return expected
 
     def decide(self, proba: Any, classes: Sequence[Any] | None = None) -> Decision:
-        """Choose the action with the lowest expected cost for each row; the first one of equals.
+        """Choose the action with the lowest expected cost for each row; if several are equal, the first of them.
 
         Parameters
         ----------

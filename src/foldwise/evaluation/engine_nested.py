@@ -64,7 +64,7 @@ class EngineNestedResult:
     missing_classes : tuple of str
         Training sets in which a class does not occur.
     statements : tuple of str
-        The SQL that was asked.
+        The SQL statements that were run.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class EngineNestedResult:
     statements: tuple[str, ...] = field(default=(), repr=False)
 
     def sql(self) -> str:
-        """Return the SQL that was asked.
+        """Return the SQL statements that were run.
 
         Returns
         -------

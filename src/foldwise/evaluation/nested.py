@@ -48,8 +48,8 @@ class NestedResult:
     models_scored : int
         Number of models that were scored.
     estimate : Estimate
-        The mean of `scores` with its interval; its `search_score` is the mean of the inner best scores. Of a root mean
-        squared error it is that of all test rows.
+        The mean of `scores` with its interval; its `search_score` is the mean of the inner best scores. For a root mean
+        squared error, the value is the root of the mean squared error over all test rows instead.
     metric : str
         Name of the metric.
     splits : SplitsRecord

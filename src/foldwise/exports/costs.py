@@ -1,4 +1,4 @@
-"""Decisions by cost: the action with the least expected cost for each row, as Python decides."""
+"""Decisions by cost: the action with the lowest expected cost for each row, as Python decides."""
 
 from __future__ import annotations
 

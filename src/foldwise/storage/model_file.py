@@ -49,17 +49,17 @@ def save_model(
     target: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> None:
-    """Save a fitted classifier to a file that can be opened without running code.
+    """Save a fitted model to a file that can be opened without running code.
 
     Parameters
     ----------
     path : str or path
         The file to write. An existing file is replaced.
-    model : classifier
-        A fitted classifier of Foldwise, scikit-learn, LightGBM, XGBoost or CatBoost, or a pipeline of them.
+    model : classifier or regressor
+        A fitted model of Foldwise, scikit-learn, LightGBM, XGBoost or CatBoost, or a pipeline of them.
     X : frame or array
-        The table it was fitted on, or some rows of it. Names and types of columns are stored, cells are not. But a
-        nearest-neighbors model contains its training rows.
+        The table it was fitted on, or some rows of it. Only names and types of columns are stored, no cells. A
+        nearest-neighbors model contains its training rows nevertheless.
     target : str, optional
         Name of the target column.
     metadata : mapping, optional

@@ -90,8 +90,8 @@ class SearchCV(FoldSearch, model_selection.GridSearchCV):  # type: ignore[misc]
     kept_ : OutOfFoldAnswers
         The stored out-of-fold predictions.
     default_tied_ : bool or None
-        Whether the estimator's defaults are statistically tied with the best setting by the corrected paired t-test at
-        0.05. None if they were not tried.
+        Whether the estimator's defaults are statistically tied with the best setting by the corrected resampled t-test
+        at 0.05. None if they were not tried.
     strategy_ : Strategy
         The strategy as it was used. That of a gradient search has the `paths` of its descents.
 

@@ -44,9 +44,9 @@ DIRECTIONS = ("forward", "backward")
 class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Select columns by the cross-validated score of an estimator: forward, backward or floating.
 
-    All subsets are scored on the same splits. `NaiveBayes` computes the terms of each column once per split, and linear
-    models of scikit-learn one Gram matrix per split, also with a scaler or an encoder in front, so that a step is fast.
-    Other estimators are refitted on each subset.
+    All subsets are scored on the same splits. `NaiveBayes` computes the terms of each column once per split. Linear
+    models of scikit-learn compute one Gram matrix per split, also behind a scaler or an encoder. Other estimators are
+    refitted on each subset.
 
     Parameters
     ----------

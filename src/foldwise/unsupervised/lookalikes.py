@@ -178,8 +178,8 @@ def similar(table: Any, row: Any, n: int = 10, *, distance: str = "gower", n_job
     table : frame, array or Table
         The rows to search.
     row : int, mapping or frame with one row
-        The index of a row of the table, which is then not among the results, or a new row as a mapping of column
-        names to values or as a frame. Columns that a mapping does not name are missing cells.
+        The index of a row of the table, or a new row as a mapping of column names to values or as a frame. A row of the
+        table is not among its own results. Columns that a mapping does not name are missing cells.
     n : int, default 10
         Number of similar rows. If the table has fewer, all are returned.
     distance : {"gower", "heom"}, default "gower"

@@ -120,7 +120,7 @@ class RowRanking:
         Returns
         -------
         polars.DataFrame, pandas.DataFrame or pyarrow.Table
-            One row per row: row, mean_distance, leverage, and with groups also group and typicality.
+            One row per row of the table: row, mean_distance, leverage, and with groups also group and typicality.
         """
         columns: dict[str, Any] = {
             "row": np.arange(len(self.distances)),

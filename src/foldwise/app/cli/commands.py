@@ -75,7 +75,11 @@ def fit(
         ),
     ] = None,
     models: Annotated[
-        str | None, typer.Option(help="Models to train, such as knn,naive_bayes. Default: all that suit the table.")
+        str | None,
+        typer.Option(
+            help="Models to train, such as knn,naive_bayes, or import paths of scikit-learn estimators. Default: all "
+            "models that suit the table."
+        ),
     ] = None,
     metric: Annotated[
         str | None,
@@ -261,7 +265,12 @@ def explain(
         Path | None, typer.Option(help="Table of training rows to compare with, if the run folder has none.")
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(**INTEGER, help="Number of column orders to sample for the Shapley values.")
+        int | None,
+        typer.Option(
+            **INTEGER,
+            help="Number of column orders to sample for the Shapley values. Default: as many as about 60,000 "
+            "predictions allow.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,
     json: AsJson = False,
@@ -335,7 +344,7 @@ def explore(
 @app.command()
 @guarded
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, refit or explore.")],
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Report file to write. Default: report.html in the run folder.")
     ] = None,

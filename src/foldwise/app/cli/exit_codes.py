@@ -1,6 +1,6 @@
-"""Exit codes: 0 success, 2 invalid input with one sentence, 3 changed (`check`), 130 interrupted.
+"""Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changes found (`check`), 130 interrupted, 141 no reader.
 
-An internal error keeps its traceback.
+Invalid input is explained in one sentence. An internal error keeps its traceback.
 """
 
 from __future__ import annotations

@@ -33,7 +33,14 @@ class Program(typer.Typer):
 
 
 class ExplainingCommand(TyperCommand):
-    """A command that explains an argument too many."""
+    """A command that explains an argument too many. Its help shows the type of a list as that of its elements."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for one in self.params:
+            shown = getattr(one, "display_type_rich", None)
+            if shown is not None and one.nargs == -1:  # typer writes <list[Path]>
+                setattr(one, "display_type_rich", lambda ctx: "<path>")  # noqa: B010
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments as typer does."""

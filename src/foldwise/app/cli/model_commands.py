@@ -99,7 +99,8 @@ def tune(
     cv: Annotated[
         str | None,
         typer.Option(
-            help=f"Outer splits for the estimate. {FOLDS} Inside each, five folds select the setting. Default: 5."
+            help=f"Outer splits for the estimate. {FOLDS} In each outer training set, five inner folds select the "
+            "setting. Default: 5."
         ),
     ] = None,
     test: TestFile = None,

@@ -35,8 +35,10 @@ TableFile = Annotated[
 Query = Annotated[
     str | None, typer.Option(help="SQL query whose result is the table, if TABLE is the address of a database.")
 ]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or explore, or a model file.")]
-FitFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit, or a model file.")]
+RunFolder = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Folder written by fit, refit or explore, or a model file.")
+]
+FitFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or refit, or a model file.")]
 Target = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]

@@ -15,7 +15,7 @@ from foldwise.app.cli.shared_options import INTEGER, Quiet
 def serve(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="Folders written by fit or explore, or model files."),
+        typer.Argument(metavar="RUN", help="Folders written by fit, refit or explore, or model files."),
     ],
     port: Annotated[int, typer.Option(**INTEGER, help="Port to listen on, or 0 for any free port.")] = 8000,
     host: Annotated[

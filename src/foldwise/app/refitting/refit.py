@@ -86,8 +86,8 @@ def refit(
     new rows. Scores by fold are compared by the corrected resampled t-test of Nadeau and Bengio (2003).
 
     Columns for groups, time and weights are those of the run, and every table must have them. A group is never both
-    learned from and tested. In the order of time, there are five folds, each predicted by a model of earlier rows, and
-    the earliest rows are not tested. Weights count in training and in all scores.
+    learned from and tested. With a time column there are five folds, each predicted by a model of earlier rows. The
+    earliest rows are not tested. Weights count in training and in all scores.
 
     Examples
     --------

@@ -72,8 +72,8 @@ def read_table(
     """Read a file into a `Table`, and detect how it is written.
 
     Supported are delimited text (.csv, .tsv, .tab, .txt, .data, .dat) with any separator, quoting, encoding and decimal
-    mark, ARFF and KEEL, Parquet, Feather and JSON, all of them also compressed with gzip, and SQLite. Excel and DuckDB
-    need the extras `foldwise[excel]` and `foldwise[duckdb]`. `table.notes` says what was detected.
+    mark, ARFF and KEEL, Parquet, Feather, JSON Lines and JSON lists, all of them also compressed with gzip, and SQLite.
+    Excel and DuckDB need the extras `foldwise[excel]` and `foldwise[duckdb]`. `table.notes` says what was detected.
 
     Parameters
     ----------
@@ -84,8 +84,9 @@ def read_table(
         all columns.
     kinds : mapping, optional
         The kind of a column by its name: "numeric", "count", "binary", "categorical", "ordinal", "text", "date",
-        "identifier" or "constant". A `Column` also declares levels. A `Schema` describes all columns. Kinds are
-        detected by default. Categorical cells are kept as text, so `01` and `1` differ.
+        "time", "duration", "identifier" or "constant". "date:%d.%m.%Y" also sets the date format. A `Column` also
+        declares levels. A `Schema` describes all columns. Kinds are detected by default. Categorical cells are kept as
+        text, so `01` and `1` differ.
     missing_values : str, list or mapping, optional
         Values that mean "missing". The default in text and Excel files is an empty cell, `?`, `NA`, `N/A`, `n/a`,
         `#N/A`, `NaN`, `nan`, `null` and `NULL`, and among numbers also `-` and the like. A list replaces them. A

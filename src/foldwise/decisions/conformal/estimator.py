@@ -63,9 +63,9 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     method : {"cross", "split", "cv+", "jackknife+"}, default "cross"
         How calibration scores are computed. "cross" fits the model on all rows and uses out-of-fold predictions; it is
         accurate in practice, but no theorem covers it. "split" fits the model without the rows of the first fold and
-        calibrates on these; the coverage is guaranteed. "cv+" and "jackknife+" keep the models of all folds, or
-        without each row, for regression with `conformity="absolute"`; they guarantee at least about 1 - 2α instead of
-        1 - α.
+        calibrates on these; the coverage is guaranteed. "cv+" keeps the model of each fold, and "jackknife+" a model
+        without each row. Both are for regression with `conformity="absolute"`, and guarantee at least about 1 - 2α
+        instead of 1 - α.
     coverage : float, default 0.9
         The share of new rows whose interval or set must contain the truth. It is 1 - α.
     conformity : str, default "auto"

@@ -114,10 +114,10 @@ class ComparedModels:
 
     def _notes(self) -> list[str]:
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        pairs = f", Holm-adjusted for {n_pairs} pairs" if n_pairs > 1 else ""
+        pairs = f", adjusted for {n_pairs} pairs (Holm)" if n_pairs > 1 else ""
         return [
             f"*: the best model, and models statistically tied with it (p of {1 - self.level:.3g} or more).",
-            f"p: {self.test_name} against the best model{pairs}.",
+            f"p: {self.test_name} against the best{pairs}.",
             f"P: probability of being better than the best model, equal within {self.rope:g}, or worse "
             f"({self.posterior_name}).",
         ]

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 class Comparison(ComparedModels):
     """A comparison of models on the same splits.
 
-    A model is statistically tied with the best one unless the corrected paired t-test of the two has a p-value below
+    A model is statistically tied with the best one unless the corrected resampled t-test of the two has a p-value below
     1 - `level`, Holm-adjusted for all pairs of models. Adjusting only for the pairs with the best model would not be
     enough, because the best one is selected by the same scores.
 
@@ -70,7 +70,7 @@ class Comparison(ComparedModels):
     level: float = 0.95
     greater_is_better: bool = True
     facts: ClassVar[tuple[str, ...]] = ("difference", "p", "p_holm", "better", "equal", "worse")
-    test_name: ClassVar[str] = "corrected paired t-test"
+    test_name: ClassVar[str] = "corrected resampled t-test"
     posterior_name: ClassVar[str] = "Bayesian correlated t-test"
 
     @classmethod
@@ -154,7 +154,7 @@ class Comparison(ComparedModels):
         return cls(tuple(names), stacked, ordered, test_share, metric, check_rope(rope), level, greater_is_better)
 
     def test(self, first: str, second: str) -> TTest:
-        """Test two models by the corrected paired t-test.
+        """Test two models by the corrected resampled t-test.
 
         Parameters
         ----------

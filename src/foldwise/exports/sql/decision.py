@@ -1,4 +1,4 @@
-"""SQL of decisions by cost: the action with the least expected cost of each row."""
+"""SQL of decisions by cost: the action with the lowest expected cost of each row."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ TERMS = {
         "rows or, for a quantity, the mean of the target. A useful model must be better."
     ),
     "clearly better, p": (
-        "Two models are compared fold by fold with a corrected paired t-test. A difference is clear if equally good "
+        "Two models are compared fold by fold with a corrected resampled t-test. A difference is clear if equally good "
         "models would differ this much in at most 5% of cases (p at most 0.05)."
     ),
     "statistically tied": (

@@ -15,13 +15,13 @@ PAIRS = 10  # most frequent mistakes
 OTHERS = "(others)"  # the classes that a matrix of very many does not list
 LIFT_SHARE = 0.1  # the share of rows whose lift the text reports
 COSTS = {
-    "chosen": "by least expected cost",
+    "chosen": "by lowest expected cost",
     "most_probable": "by the most probable class",
     "best_constant": "the same action for all rows",
 }
 ROC_NOTE = "AUC is the probability that a row of the class ranks above a row of another class."
 FOLDS_NOTE = "Curve and area are means over folds, because models of different folds rank rows on different scales."
-ACTIONS = "The columns are actions. Each row gets the action with the least expected cost."
+ACTIONS = "The columns are actions. Each row gets the action with the lowest expected cost."
 COST_NOTE = (
     "These are means over the held-out rows. The estimate at the top also corrects for the small bias that remains "
     "from the selection, so it can be slightly higher."

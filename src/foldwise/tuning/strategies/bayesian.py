@@ -60,8 +60,8 @@ class Bayesian:
     kappa : float, default 2.0
         Standard deviations that are added to the mean in "ucb".
     xi : float, default None
-        The least improvement that counts in "logei", "ei" and "pi", in standard deviations of the scores. None stands
-        for 0.1 in "pi", which would otherwise stay close to the first good setting, and for 0 in the others.
+        The smallest improvement that counts in "logei", "ei" and "pi", in standard deviations of the scores. None
+        stands for 0.1 in "pi", which would otherwise stay close to the first good setting, and for 0 in the others.
     input_warping : bool, default True
         Whether to bend the scales of numeric parameters so that the score changes evenly along them.
     output_warping : {"power", "copula", "none"}, default "power"

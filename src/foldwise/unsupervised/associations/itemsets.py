@@ -35,7 +35,7 @@ class FrequentItemsets:
     n_rows : int
         Number of rows.
     min_support : float
-        Least share of rows that contain a set.
+        Smallest share of rows that contain a set.
     left_out : tuple of str
         Columns without items, each with the reason.
 
@@ -148,9 +148,9 @@ def frequent_itemsets(
     table : data frame, Table or array
         The rows. Identifiers, texts and dates are left out.
     min_support : float, default 0.1
-        Least share of rows that contain a set.
+        Smallest share of rows that contain a set.
     max_length : int, optional
-        Greatest number of items in a set. There is no limit by default.
+        Largest number of items in a set. There is no limit by default.
     bins : int, default 3
         Number of ranges of a numeric column, of about equal numbers of rows. Columns with at most five different
         numbers have one item per number.

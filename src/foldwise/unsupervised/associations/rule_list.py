@@ -84,7 +84,7 @@ class AssociationRules:
     level : float
         False discovery rate at which rules are confirmed.
     min_support : float
-        Least share of rows that contain an itemset.
+        Smallest share of rows that contain an itemset.
     n_candidates : int
         Number of rules found. If there were too many, only those were tested whose support exceeds the support expected
         by chance most.

@@ -55,14 +55,14 @@ def association_rules(
         other table, an item is a value of a column, or a range of a numeric column. Identifiers, texts and dates are
         left out.
     min_support : float, optional
-        Least share of rows that contain antecedent and consequent. By default 0.05; if that gives more than
+        Smallest share of rows that contain antecedent and consequent. By default 0.05; if that gives more than
         `max_itemsets` itemsets, it is raised.
     min_confidence : float, default 0.5
-        Least share of the rows with the antecedent that also have the consequent.
+        Smallest share of the rows with the antecedent that also have the consequent.
     min_lift : float, default 1.05
-        Least lift: confidence divided by the share of all rows that have the consequent.
+        Smallest lift: confidence divided by the share of all rows that have the consequent.
     max_length : int, default 4
-        Greatest number of items in a rule.
+        Largest number of items in a rule.
     bins : int, default 3
         Number of ranges of a numeric column.
     test_share : float, default 0.5
@@ -70,10 +70,10 @@ def association_rules(
     level : float, default 0.05
         False discovery rate: expected share of wrong rules among those confirmed.
     max_rules : int, default 1000
-        Greatest number of rules tested: those with the greatest leverage, which is the support minus the support
+        Largest number of rules tested: those with the highest leverage, which is the support minus the support
         expected by chance.
     max_itemsets : int, default 200,000
-        Greatest number of frequent itemsets.
+        Largest number of frequent itemsets.
     random_state : int, Generator or None, default 0
         Seed of the split into two parts.
 

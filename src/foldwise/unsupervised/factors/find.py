@@ -57,7 +57,7 @@ def find_factors(
     n_factors : int, optional
         Number of factors. By default, it is chosen by predicting held-out cells.
     max_factors : int, default 10
-        Greatest number of factors tried.
+        Largest number of factors tried.
     text : str, optional
         Text column for "svd". Default: all text columns.
     repeats : int, default 10
