@@ -158,7 +158,7 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
     """
     if not isinstance(table, Table | Outline):
         raise FoldwiseTypeError(
-            f"table must be a Table or an Outline, got {type(table).__name__}.", "read it with read_table."
+            f"table must be a Table, got {type(table).__name__}.", "pass read_table(path, target='column')."
         )
     about = outline(table) if isinstance(table, Table) else table
     if names is None:

@@ -129,6 +129,19 @@ class CheckResult:
         """Whether columns changed or are missing, or the model is worse than its estimate."""
         return bool(self.changed_columns or self.missing_columns or self.is_worse)
 
+    @property
+    def predictions_differ(self) -> bool:
+        """Whether predictions differ from those of held-out training rows by more than chance, and by much."""
+        shift = self.predictions
+        return shift is not None and shift.is_large and shift.p * (1 + len(self.columns)) < ALPHA
+
+    @property
+    def state(self) -> str:
+        """The result in a few words: "changed", "not changed", or what there is between them."""
+        if self.changed:
+            return "changed"
+        return "columns not changed, predictions differ" if self.predictions_differ else "not changed"
+
     def sentences(self) -> list[str]:
         """The result in a few sentences.
 
@@ -149,6 +162,13 @@ class CheckResult:
         else:
             found.append(f"None of the {columns} changed.")
         found += [unseen_words(one) for one in self.columns if one.unseen]
+        if self.predictions_differ and not self.changed_columns and self.predictions is not None:
+            found.append(
+                "Predictions differ from those of held-out training rows (PSI "
+                f"{number(self.predictions.psi)}), although no column changed. This is normal if these are the "
+                "training rows, because a model may know them by their details. Otherwise combinations of columns have "
+                "changed."
+            )
         found += self._score_sentences()
         return [*found, *self.notes]
 
@@ -215,6 +235,7 @@ class CheckResult:
             "title": self.title,
             "target": self.target,
             "changed": self.changed,
+            "state": self.state,
             "changed_columns": self.changed_columns,
             "missing_columns": self.missing_columns,
             "extra_columns": self.extra_columns,
@@ -264,7 +285,7 @@ class CheckResult:
         ]
 
     def __repr__(self) -> str:
-        first = f"{self.title}: {counted(self.n_rows, 'row')}, {'changed' if self.changed else 'not changed'}"
+        first = f"{self.title}: {counted(self.n_rows, 'row')}, {self.state}"
         lines = [first, "", *(textwrap.fill(one, WIDTH, break_on_hyphens=False) for one in self.sentences())]
         rows = self._rows()
         shown = max(SHOWN_COLUMNS, len(self.changed_columns))
