@@ -90,7 +90,8 @@ class CheckResult:
     extra_columns : tuple of str
         Columns that the model does not use.
     predictions : ColumnShift or None
-        The distribution of predictions, compared with that of held-out training rows.
+        The distribution of predictions, compared with that of held-out training rows. None if the model cannot predict
+        the rows, or if it predicts few different values for them, as a single tree does.
     expected : tuple of ExpectedScore
         Scores to expect on these rows, from predicted probabilities.
     realized : tuple of RealizedScore
@@ -165,9 +166,8 @@ class CheckResult:
         if self.predictions_differ and not self.changed_columns and self.predictions is not None:
             found.append(
                 "Predictions differ from those of held-out training rows (PSI "
-                f"{number(self.predictions.psi)}), although no column changed. This is normal if these are the "
-                "training rows, because a model may know them by their details. Otherwise combinations of columns have "
-                "changed."
+                f"{number(self.predictions.psi)}), although no column changed. This is normal for training rows, which "
+                "a model can memorize. For other rows, it suggests that combinations of columns changed."
             )
         found += self._score_sentences()
         return [*found, *self.notes]
