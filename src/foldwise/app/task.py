@@ -221,6 +221,11 @@ def read_any(table: Any, target: str | None) -> Table:
             names = source.read().X.columns
             raise InputError("the column to predict was not given.", f"pass target=, one of {listing(names)}.")
         return source.read(target)
+    if isinstance(table, bytes | int | float | None):
+        raise FoldwiseTypeError(
+            f"the table must be a path, a frame, an array or a Table, got {type(table).__name__}.",
+            "pass a table and target='column', or X and y.",
+        )
     if target is None:
         raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
     return of_frame(as_polars(table), target, "table")
@@ -268,6 +273,11 @@ def without(table: Table, columns: Sequence[str]) -> Table:
 
 def check_named(table: Table, named: dict[str, str]) -> None:
     for what, name in named.items():
+        if not isinstance(name, str):
+            raise FoldwiseTypeError(
+                f"{what} must be the name of a column, got {type(name).__name__}.",
+                "add the values to the table as a column, and pass its name.",
+            )
         if name == table.target:
             raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.", "choose another column.")
         if name not in table.X.columns:
