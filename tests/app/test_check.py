@@ -188,3 +188,13 @@ def test_predictions_of_a_tree_are_not_compared(tmp_path):
     assert any("predictions were not compared with those of held-out training rows" in one for one in found.sentences())
     assert "not changed" in repr(found).splitlines()[0]
     assert "Predictions compared" not in render(found.to_dict())
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.1, "better than the expected"), (0.9, "worse than the expected")])
+def test_an_actual_score_outside_the_expected_interval_is_explained(run, value, words):
+    found = check(run, people(600, 1), labels="y")
+    assert not any("expected interval" in one for one in found.sentences())
+    first = replace(found.realized[0], value=value, within=False)  # a loss
+    said = [one for one in replace(found, realized=(first,)).sentences() if "expected interval" in one]
+    assert words in said[0]
+    assert ("memorize" in said[0]) == (value == 0.1)

@@ -185,11 +185,19 @@ class CheckResult:
                 words += f". {promise_words(real, real.promise)}"
             found.append(f"{words}.")
             if real.within is False:
-                found.append(
-                    "The actual score lies outside the expected interval, so the relation between the columns and "
-                    f"{self.target} may have changed."
-                )
+                found.append(self._outside_words(real))
         return found
+
+    def _outside_words(self, real: RealizedScore) -> str:
+        """Explain an actual score that lies outside the interval that was expected without labels."""
+        relation = f"the relation between the columns and {self.target} may have changed"
+        middle = next(one.value for one in self.expected if one.metric == real.metric)
+        if (real.value > middle) != real.greater_is_better:
+            return f"The actual score is worse than the expected interval, so {relation}."
+        return (
+            "The actual score is better than the expected interval. This is normal for training rows, which a model "
+            f"can memorize. For other rows, {relation}."
+        )
 
     def rule(self) -> str:
         """Say what counts as a change.
