@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
 from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, check_kind
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.table_source import TableSource
@@ -221,11 +221,7 @@ def read_any(table: Any, target: str | None) -> Table:
             names = source.read().X.columns
             raise InputError("the column to predict was not given.", f"pass target=, one of {listing(names)}.")
         return source.read(target)
-    if isinstance(table, bytes | int | float | None):
-        raise FoldwiseTypeError(
-            f"the table must be a path, a frame, an array or a Table, got {type(table).__name__}.",
-            "pass a table and target='column', or X and y.",
-        )
+    check_kind(table, "pass a table and target='column', or X and y.")
     if target is None:
         raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
     return of_frame(as_polars(table), target, "table")

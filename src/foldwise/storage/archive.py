@@ -60,6 +60,9 @@ def write_archive(path: str | os.PathLike[str], archive: Archive) -> None:
         draft.write_bytes(buffer.getvalue())
         draft.replace(target)
     except OSError as error:
+        if not target.parent.is_dir():
+            folder = str(target.parent)
+            raise InputError(f"the folder {folder!r} of the model file does not exist.", "create it first.") from error
         raise InputError(f"the model cannot be written to {target.name!r}: {error.strerror}.") from error
     finally:
         draft.unlink(missing_ok=True)
