@@ -16,8 +16,8 @@ EXTRAS = {
 def missing_library(error: ImportError | OSError, library: str = "") -> InputError:
     """Say which library a model needs, and how to install it.
 
-    >>> print(missing_library(ModuleNotFoundError(name="umap")))
-    this model needs the library 'umap', which is not installed. Hint: install umap.
+    >>> print(missing_library(ModuleNotFoundError(name="nowhere")))
+    this model needs the library 'nowhere', which is not installed. Hint: install nowhere.
     """
     module = getattr(error, "name", None) or library
     name = module.partition(".")[0]
