@@ -21,6 +21,17 @@ FRAME = pl.DataFrame(X, schema=["a", "b", "c", "d"])
     ("call", "words"),
     [
         (lambda: foldwise.explore(5), "^the table must be a path, a frame, an array or a Table, got int"),
+        (
+            lambda: foldwise.fit({"a": [1, 2]}, target="a"),
+            "^the table must be a path, a frame, an array or a Table, got dict",
+        ),
+        (
+            lambda: foldwise.fit(X, y, test=(X, y)),
+            "^the test table must be .* got tuple. Hint: pass one with the target",
+        ),
+        (lambda: foldwise.fit(X, y, test=X), "^the test table has no column 'target'. Hint: add the target to it"),
+        (lambda: foldwise.fit(X, y, models="knn, bayess"), "^there is no model called 'bayess'"),
+        (lambda: foldwise.Calibrated(NaiveBayes).fit(X, y), "must be a classifier, got the class NaiveBayes. Hint"),
         (lambda: describe_clusters(FRAME, [1, 2]), r"^labels must have one value per row \(150\), got 2"),
         (lambda: association_rules(FRAME[["a"]]), "but only one column has values that vary"),
         (lambda: SearchCV(NaiveBayes(), [1, 2]).fit(X, y), "^Parameter grid is not a dict"),

@@ -42,11 +42,12 @@ def as_polars(X: Any) -> pl.DataFrame:
     return pl.DataFrame([make(name, part) for name, part in zip(array_names(array.shape[1]), array.T, strict=True)])
 
 
-def check_kind(table: Any, hint: str = "pass one of these.") -> None:
+def check_kind(table: Any, hint: str = "pass one of these.", what: str = "table") -> None:
     """Raise if it cannot be a table."""
-    if isinstance(table, bytes | int | float | None):
+    is_pair = isinstance(table, tuple) and len(table) == 2 and hasattr(table[0], "shape")  # X and y
+    if is_pair or isinstance(table, bytes | int | float | dict | None):
         raise FoldwiseTypeError(
-            f"the table must be a path, a frame, an array or a Table, got {type(table).__name__}.", hint
+            f"the {what} must be a path, a frame, an array or a Table, got {type(table).__name__}.", hint
         )
 
 
