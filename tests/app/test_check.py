@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -165,3 +166,35 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(run, here, arguments, 
 def test_a_model_without_summaries_is_refused(bayes_run):
     with pytest.raises(InputError, match="contains no summaries of its training table"):
         check(bayes_run, people(20, 0))
+
+
+def test_predictions_that_differ_although_no_column_changed_are_explained(run):
+    new = check(run, people(600, 1))
+    assert new.state == "not changed"
+    assert not any("memorize" in one for one in new.sentences())
+    assert new.predictions is not None
+    found = replace(new, predictions=replace(new.predictions, psi=0.9, ks=0.4, p=1e-9))
+    assert not found.changed
+    assert repr(found).splitlines()[0] == "table: 600 rows, columns not changed, predictions differ"
+    assert any("(PSI 0.900), although no column changed. This is normal for" in one for one in found.sentences())
+    assert "Columns not changed, predictions differ. 600 rows" in render(found.to_dict())
+
+
+def test_predictions_of_a_tree_are_not_compared(tmp_path):
+    rows = people(600, 0)
+    run = fake_fit(rows, target="y", models=["decision_tree"]).save(tmp_path / "run")
+    found = check(run, rows)
+    assert found.predictions is None
+    assert any("predictions were not compared with those of held-out training rows" in one for one in found.sentences())
+    assert "not changed" in repr(found).splitlines()[0]
+    assert "Predictions compared" not in render(found.to_dict())
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.1, "better than the expected"), (0.9, "worse than the expected")])
+def test_an_actual_score_outside_the_expected_interval_is_explained(run, value, words):
+    found = check(run, people(600, 1), labels="y")
+    assert not any("expected interval" in one for one in found.sentences())
+    first = replace(found.realized[0], value=value, within=False)  # a loss
+    said = [one for one in replace(found, realized=(first,)).sentences() if "expected interval" in one]
+    assert words in said[0]
+    assert ("memorize" in said[0]) == (value == 0.1)

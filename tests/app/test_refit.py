@@ -123,7 +123,17 @@ def test_forgetting_what_was_learned_gives_the_old_model(bayes):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["new.csv", "--update"], "cannot be updated without the old rows: it contains LogisticRegression, and only"),
+        (["new.csv", "--update"], "cannot be updated without the old rows: it contains logistic regression, and only"),
+        (
+            ["new.csv", "--update"],
+            "Hint: leave --update out and pass the old rows as --with, or fit with --models naive",
+        ),
+        (["new.csv", "--forget", "few.csv"], "Hint: leave --forget out and pass the remaining old rows as --with, or"),
+        (
+            ["new.csv", "--forget", "few.csv", "--with", "new.csv"],
+            "--with cannot be combined with --forget. Hint: leave",
+        ),
+        (["new.csv", "--update", "--with", "few.csv"], "--with cannot be combined with --update. Hint: leave one of"),
         (["few.csv"], "refit needs at least 20 new rows, got 10."),
         (["unlabeled.csv"], "the table has no column 'y', the target of the model."),
         (["gaps.csv"], "has no label"),

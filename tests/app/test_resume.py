@@ -93,7 +93,7 @@ def test_other_rows_options_and_tables_are_refused_and_nothing_is_changed(histor
     other = FRAME.with_columns(pl.col("x") + 1)
     with pytest.raises(InputError, match=r"These differ: training rows \(other values\)\."):
         recorded_fit(folder, other, is_resumed=True)
-    with pytest.raises(InputError, match=r"training rows \(120 rows and 1 columns before, 119 rows and 1 columns now"):
+    with pytest.raises(InputError, match=r"training rows \(120 rows and 1 column before, 119 rows and 1 column now"):
         recorded_fit(folder, FRAME[:-1], is_resumed=True)
     with pytest.raises(InputError, match=r"These differ: metric \(log_loss before, accuracy now\)\."):
         recorded_fit(folder, is_resumed=True, metric="accuracy")
@@ -115,6 +115,12 @@ def test_other_rows_options_and_tables_are_refused_and_nothing_is_changed(histor
     after = {name: (folder / name).read_bytes() for name in before}
     assert after == before
     assert RunStatus.of(folder).state == "finished"
+
+
+def test_another_target_is_named_even_if_other_options_use_it(tmp_path):
+    recorded_fit(tmp_path / "run", kill_at=4, slices="x")
+    with pytest.raises(InputError, match=r"These differ: target \('y' before, 'x' now\)\. Hint: pass the same"):
+        recorded_fit(tmp_path / "run", is_resumed=True, target="x")
 
 
 def test_another_version_of_a_library_is_refused(tmp_path, monkeypatch):
@@ -274,6 +280,6 @@ class TestCommandLine:
         assert "has no result, because it was not finished. Hint: finish it with foldwise fit --resume run." in refused(
             "predict", "run", "moved.csv"
         )
-        assert "continue it with --resume 'run'" in refused("fit", "moved.csv", "--target", "y", "--out", "run")
+        assert "continue it with --resume run" in refused("fit", "moved.csv", "--target", "y", "--out", "run")
         assert recorded_fit(here / "run", here / "moved.csv", is_resumed=True, budget=6) is not None
         assert ask("predict", "run", "moved.csv", "-o", "out.csv")[0] == 0

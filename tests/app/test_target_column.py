@@ -9,9 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
 
 import foldwise
 from foldwise.app.target_column import with_target
+from foldwise.errors import FoldwiseError
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -62,3 +64,23 @@ def test_what_cannot_be_joined_is_refused() -> None:
         foldwise.fit(X.assign(kind=SPECIES), "kind")
     with pytest.raises(ValueError, match="multi-output"):
         foldwise.fit(X, np.column_stack([y, y]))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: foldwise.fit(np.zeros(9), np.zeros((9, 2))),
+            "X must have rows and columns, .* pass X first, then y",
+        ),
+        (lambda: foldwise.fit(), "the table must be a path, a frame, an array or a Table, got NoneType"),
+        (lambda: foldwise.fit(5, target="a"), "the table must be a path, a frame, an array or a Table, got int"),
+        (lambda: foldwise.fit(X, y, groups=[1] * len(X)), "groups must be the name of a column, got list"),
+        (lambda: foldwise.fit(X, y, models=[GaussianNB()]), r"models must be names or ModelSpecs, got GaussianNB\(\)"),
+        (lambda: foldwise.fit(X, y, models=GaussianNB()), r"models must be names or ModelSpecs, got GaussianNB\(\)"),
+        (lambda: foldwise.fit(X, y, models=["knnn"]), "Hint: did you mean 'knn'[?] Choose among"),
+    ],
+)
+def test_mistakes_of_beginners_are_told_in_words_of_arguments(call: Any, words: str) -> None:
+    with pytest.raises(FoldwiseError, match=words):
+        call()

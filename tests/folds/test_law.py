@@ -121,7 +121,7 @@ def test_blocks_are_in_order(rng):
 @pytest.mark.parametrize(
     ("cv", "words"),
     [
-        ([([0, 1, 2], [2, 3])], "split 0 has 1 rows in both train and test, such as row 2"),
+        ([([0, 1, 2], [2, 3])], "split 0 has 1 row in both train and test, for example row 2"),
         ([([0, 1], [2]), ([], [3])], "split 1 has no training rows"),
         ([([0, 1], [])], "split 0 has no test rows"),
         ([([0, 1], [9])], "row 9, but the table has 6 rows"),

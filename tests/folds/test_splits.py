@@ -193,7 +193,7 @@ def test_repeated_training_rows_are_kept_and_overlap_can_be_allowed():
         ([([0, 1], np.zeros(6, dtype=bool))], "split 0 has no test rows"),
         ([([0, 1], np.ones(7, dtype=bool))], "mask of test rows of split 0 has 7 entries, but the table has 6 rows"),
         ([([], [1])], "split 0 has no training rows"),
-        ([([0, 1, -1], [5])], "1 rows in both train and test, such as row 5"),
+        ([([0, 1, -1], [5])], "1 row in both train and test, for example row 5"),
         ([([0, 1], [[2, 3]])], "test rows of split 0 must be a one-dimensional array"),
         ([([0, 1], 2)], "test rows of split 0 must be a one-dimensional array"),
         ([([0, 1], [2], [3])], "but split 0 is "),

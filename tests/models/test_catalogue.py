@@ -110,7 +110,9 @@ def test_an_absent_library_is_named_with_the_way_to_get_it(monkeypatch):
     monkeypatch.setattr("foldwise.models.spec.find_spec", lambda name: None)
     table = mixed()
     assert "lightgbm" not in {spec.name for spec in models_for(table)}
-    with pytest.raises(ExtraError, match=r"LightGBM needs .*not installed. Hint: pip install 'foldwise\[boosters\]'"):
+    with pytest.raises(
+        ExtraError, match=r"LightGBM needs .*not installed. Hint: run pip install 'foldwise\[boosters\]'"
+    ):
         models_for(table, ["lightgbm"])
     with pytest.raises(ImportError):
         spec_of("catboost").pipeline(outline(table))
@@ -154,7 +156,7 @@ def test_any_classifier_by_its_dotted_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("forest", "there is no model called 'forest'. Hint: choose among mean"),
+        ("forest", "there is no model called 'forest'. Hint: did you mean 'random_forest'. Choose among mean"),
         ("sklearn.ensemble.Nothing", "cannot be imported"),
         ("no_such_package.Model", "cannot be imported"),
         ("sklearn.cluster.KMeans", "is not a classifier or regressor"),
@@ -182,3 +184,10 @@ def test_boosting_is_tried_on_few_rows_only_if_it_is_asked_for():
     assert not {spec.name for spec in models_for(few)} & {"lightgbm", "xgboost", "hist_gradient_boosting"}
     assert [spec.name for spec in models_for(few, "xgboost")] == ["xgboost"]
     assert "xgboost" in {spec.name for spec in models_for(replace(few, n_rows=50))}
+
+
+def test_a_frame_instead_of_a_table_is_refused_in_public_words():
+    with pytest.raises(
+        TypeError, match=r"^table must be a Table, got DataFrame\. Hint: pass read_table\(path, target="
+    ):
+        models_for(pl.DataFrame({"x": [1.0]}))

@@ -41,7 +41,7 @@ def test_infinite_numbers_become_the_end_of_what_was_learned():
 
 def test_text_where_numbers_were_is_refused():
     reader = NumberColumns().fit(pl.DataFrame({"x": [1.0, 2.0]}))
-    with pytest.raises(InputError, match="column 'x' is declared numeric, but row 0 contains '1'"):
+    with pytest.raises(InputError, match="column 'x' must be numeric, but row 0 contains '1'"):
         reader.transform(pl.DataFrame({"x": ["1", "2"]}))
 
 

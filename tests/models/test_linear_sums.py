@@ -96,7 +96,7 @@ def test_gaps_that_appear_only_in_new_rows_get_an_indicator():
 @pytest.mark.parametrize(
     ("name", "params", "column", "words"),
     [
-        ("lasso", {}, None, "it contains Lasso, and only linear and ridge regression"),
+        ("lasso", {}, None, "it contains lasso, and only linear and ridge regression"),
         ("ridge", {"model__transform": "log"}, None, "its target was transformed (log)"),
         (
             "ridge",

@@ -256,7 +256,7 @@ def test_a_newer_format_and_other_zips_are_refused(bayes_file, tmp_path):
         open_model(tmp_path / "zip")
     with pytest.raises(InputError, match="model file 'nothing' does not exist"):
         open_model(tmp_path / "nothing")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is a folder, not a model file"):
         open_model(tmp_path)
 
 
@@ -329,7 +329,7 @@ def test_what_cannot_be_stored_is_refused(tmp_path):
         save_model(tmp_path / "m", RandomForestClassifier(), X)
     with pytest.raises(InputError, match="values that JSON can represent"):
         save_model(tmp_path / "m", LogisticRegression().fit(X, y), X, metadata={"when": object()})
-    with pytest.raises(InputError, match="cannot be written to 'm'"):
+    with pytest.raises(InputError, match="of the model file does not exist"):
         save_model(tmp_path / "no" / "m", LogisticRegression().fit(X, y), X)
     assert list(tmp_path.iterdir()) == []
 

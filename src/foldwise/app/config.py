@@ -74,7 +74,7 @@ class FitConfig:
 
     @property
     def model_names(self) -> Iterable[str | ModelSpec] | None:
-        return self.models.split(",") if isinstance(self.models, str) else self.models
+        return [one.strip() for one in self.models.split(",")] if isinstance(self.models, str) else self.models
 
     def python_call(self, table: Any) -> str:
         """Write the call that repeats a run. Objects appear as the name of their argument.

@@ -108,7 +108,7 @@ class CoverageRule:
             return cls(float(stored["level"]), bool(stored["guaranteed"]), found, int(stored["rows"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(
-                f"the coverage in the model file is not valid: {error}.", "write the file again."
+                f"the coverage in the model file is not valid: {error}.", "save the model again, or run fit again."
             ) from error
 
     def to_metadata(self) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class DatabaseWriter:
             import psycopg
         except ImportError as error:
             raise InputError(
-                "PostgreSQL needs the package 'psycopg', which is not installed.", "pip install 'foldwise[postgres]'."
+                "PostgreSQL needs the package 'psycopg', which is not installed.",
+                "run pip install 'foldwise[postgres]'.",
             ) from error
         self._psycopg: Any = psycopg
         with self._errors():

@@ -72,7 +72,7 @@ def explain(
     if not quantity and not hasattr(model, "classes_"):
         raise InputError("only a fitted classifier or regressor can be explained.", "fit the model first.")
     if quantity and about is not None:
-        raise InputError("the model predicts a quantity, so it has no class to explain.", "leave the class out.")
+        raise InputError("the model predicts a quantity, so it has no class to explain.", "leave about= out.")
     rows, background, as_array = prepared(model, rows, background)
     classes = None if quantity else np.asarray(model.classes_).tolist()
     predictor = inner if isinstance(inner, Blend | ValueBlend) else model

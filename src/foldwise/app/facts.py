@@ -19,6 +19,7 @@ from foldwise.app.slice_facts import slice_facts
 from foldwise.app.table_facts import audit_facts
 from foldwise.app.timing import RunTimes
 from foldwise.bayes.nomogram import nomogram
+from foldwise.data.notes import counted
 from foldwise.decisions.calibration import CalibrationData, ClassScores
 from foldwise.decisions.calibration.temperature import Temperature
 from foldwise.errors import InputError
@@ -133,7 +134,8 @@ def scored_folds(result: FitResult) -> str:
     tested = result.final.selection.tested
     if len(tested.scored) == tested.n_folds:
         return ""
-    return f"Fold 1 was used to select settings, so estimates come from the other {len(tested.scored)} folds only."
+    others = counted(len(tested.scored), "fold")
+    return f"Fold 1 was used to select settings, so estimates come from the other {others} only."
 
 
 def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:

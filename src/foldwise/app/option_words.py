@@ -34,13 +34,14 @@ OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
 MAPPING = re.compile(r"\b(missing_values|kinds)=(\{[^{}]*\})")
 OF_READING = re.compile(r"(?<=[=}]) of (foldwise\.)?read_table\b")
 BARE = re.compile(r"(?<![\w='\"-])(missing_values|skip_rows)(?![\w='\"])")
+VALUE = r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")?"  # a string as Python writes it
 
 
 def with_options(sentence: str) -> str:
     """Replace arguments of Python functions with the options of the command line.
 
     >>> with_options("pass target='play', or drop_unlabeled=True.")
-    "pass --target 'play', or --drop-unlabeled."
+    'pass --target play, or --drop-unlabeled.'
     >>> with_options("n_jobs must be at least 1.")
     '--jobs must be at least 1.'
     >>> with_options("the table has no column 'z', passed as groups=.")
@@ -51,10 +52,16 @@ def with_options(sentence: str) -> str:
     sentence = MAPPING.sub(mapping_words, OF_READING.sub("", sentence))
     arguments = "|".join(re.escape(name) for name in OPTIONS)
     sentence = re.sub(r"^(\w+)(?= (must|refers|gives|maps) )", r"\1=", sentence)
-    text = re.sub(rf"(?<![\w'\"-])(?:{arguments})", lambda found: OPTIONS[found[0]], sentence)
+    text = re.sub(rf"(?<![\w'\"-])({arguments}){VALUE}", option_words, sentence)
     text = re.sub(r"^(\w+)=(?= (must|refers|gives|maps) )", r"\1", text)  # not an option
     text = BARE.sub(lambda found: OPTIONS[f"{found[0]}="].strip(), text)
     return re.sub(r"(--[a-z-]+) +(?=[.,;:)\s]|$)", r"\1", text)  # an option without a value
+
+
+def option_words(found: re.Match[str]) -> str:
+    """Return an argument as an option, and its value as a shell reads it."""
+    value = ast.literal_eval(found[2]) if found[2] else ""
+    return OPTIONS[found[1]] + (shlex.quote(value) if found[2] and value.isprintable() else found[2] or "")
 
 
 def mapping_words(found: re.Match[str]) -> str:

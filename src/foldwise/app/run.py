@@ -144,7 +144,9 @@ def fit(
     """
     if y is not None:
         table, target = with_target(table, y, target)
-    names = models if models is None or isinstance(models, str) else tuple(models)
+    names: Any = models
+    if models is not None and not isinstance(models, str):
+        names = tuple(models) if isinstance(models, Iterable) else (models,)
     columns = (groups, time, weights)
     listed_slices = slices if slices is None or isinstance(slices, str) else list(slices)
     given = (names, metric, costs, *columns, positive, test, drop_unlabeled, rows, seed, n_jobs, task, cv)

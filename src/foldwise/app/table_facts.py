@@ -191,7 +191,8 @@ def summary(column: pl.Series) -> str:
     if cells.dtype.is_integer():
         ends = np.quantile(cells.to_numpy(), [0, 0.5, 1]).tolist()
         # years and the like have no separator of thousands
-        low, mid, high = (f"{q:,.12g}" if abs(q) >= 10_000 else f"{q:.12g}" for q in ends)
+        mark = "," if max(map(abs, ends)) >= 10_000 else ""
+        low, mid, high = (f"{q:{mark}.12g}" for q in ends)
         return f"{low} to {high}, median {mid}"
     if cells.dtype.is_numeric():
         low, mid, high = (number(float(q)) for q in np.quantile(cells.to_numpy(), [0, 0.5, 1]))

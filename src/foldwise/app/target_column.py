@@ -34,6 +34,8 @@ def with_target(X: Any, y: Any, target: str | None = None) -> tuple[pl.DataFrame
         raise FoldwiseTypeError(
             f"y must have one value per row, but is the text {y!r}.", f"pass target={y!r} to name a column."
         )
+    if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
+        raise InputError("X must have rows and columns, but has one dimension, and y has two.", "pass X first, then y.")
     refuse_several(y)
     frame = as_polars(X)
     name = str(target if target is not None else getattr(y, "name", None) or NAME)

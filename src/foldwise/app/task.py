@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
 from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, check_kind
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.table_source import TableSource
@@ -186,7 +186,7 @@ def make_task(
     weighed = None if weights is None else weighted(read.X[weights], weights)
     matrix = None if costs is None else cost_matrix(costs, classes)
     positive_index = None if positive is None else class_index(positive, classes, target)
-    tested = labeled(read_any(test, read.target), drop_unlabeled) if test is not None else kept_for_test
+    tested = labeled(read_any(test, read.target, "test table"), drop_unlabeled) if test is not None else kept_for_test
     found = None if tested is None else held_out_of(tested, classes, features.X.columns, weights)
     if found is not None and held_out is not None:
         found = replace(found, share=held_out)
@@ -207,29 +207,34 @@ def split_off(table: Table, named: dict[str, str], quantity: bool, share: float,
     return rows_of(table, ~out), rows_of(table, out)
 
 
-def read_any(table: Any, target: str | None) -> Table:
-    """Read a table with a target from a path, a frame or a `Table`."""
+def read_any(table: Any, target: str | None, what: str = "table") -> Table:
+    """Read a table with a target from a path, a frame or a `Table`; `what` names it in errors."""
     if isinstance(table, Table):
         if table.y is not None and target in (None, table.target):
             return table
         if target is None:
-            raise InputError("the table has no target.", "pass target='column', the column to predict.")
-        return of_frame(table.X, target, table.name)
+            raise InputError(f"the {what} has no target.", "pass target='column', the column to predict.")
+        return of_frame(table.X, target, table.name, what)
     if isinstance(table, str | Path | TableSource):
         source = table if isinstance(table, TableSource) else TableSource(Path(table))
         if target is None:
             names = source.read().X.columns
             raise InputError("the column to predict was not given.", f"pass target=, one of {listing(names)}.")
         return source.read(target)
+    is_main = what == "table"
+    hint = "pass a table and target='column', or X and y." if is_main else "pass one with the target as a column."
+    check_kind(table, hint, what)
     if target is None:
         raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
-    return of_frame(as_polars(table), target, "table")
+    return of_frame(as_polars(table), target, "table", what)
 
 
-def of_frame(frame: pl.DataFrame, target: str, name: str) -> Table:
+def of_frame(frame: pl.DataFrame, target: str, name: str, what: str = "table") -> Table:
     """Turn a frame into a `Table`."""
     if target not in frame.columns:
-        raise InputError(f"the table has no column {target!r}.", f"choose a target among {listing(frame.columns)}.")
+        choose = f"choose a target among {listing(frame.columns)}."
+        hint = choose if what == "table" else "add the target to it as a column."
+        raise InputError(f"the {what} has no column {target!r}.", hint)
     X = frame.drop(target)
     labels = frame[target]
     y = np.array(labels.to_list(), dtype=object) if labels.null_count() else np.asarray(labels.to_numpy())
@@ -268,6 +273,11 @@ def without(table: Table, columns: Sequence[str]) -> Table:
 
 def check_named(table: Table, named: dict[str, str]) -> None:
     for what, name in named.items():
+        if not isinstance(name, str):
+            raise FoldwiseTypeError(
+                f"{what} must be the name of a column, got {type(name).__name__}.",
+                "add the values to the table as a column, and pass its name.",
+            )
         if name == table.target:
             raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.", "choose another column.")
         if name not in table.X.columns:

@@ -210,5 +210,5 @@ def library() -> Any:
         import kmedoids
     except ImportError as error:
         words = "KMedoids needs the library 'kmedoids', which is not installed."
-        raise MedoidsError(words, "pip install 'foldwise[clusters]'") from error
+        raise MedoidsError(words, "run pip install 'foldwise[clusters]'.") from error
     return kmedoids

@@ -63,3 +63,12 @@ def column_index(argument: str, key: Any, names: Sequence[str]) -> int:
     if isinstance(key, int | np.integer) and not isinstance(key, bool) and 0 <= key < len(names):
         return int(key)
     raise InputError(f"{argument} refers to column {key!r}, which the table does not have.", choose_among(names, key))
+
+
+def shown(value: Any) -> str:
+    """Show a value in an error: a class by its name.
+
+    >>> shown(int), shown(5)
+    ('the class int', '5')
+    """
+    return f"the class {value.__name__}" if isinstance(value, type) else repr(value)

@@ -359,7 +359,7 @@ def check_comparable(name: str, levels: Sequence[Level], text: bool | None) -> N
 def as_number(value: Any, name: str, row: int) -> float:
     """Return one cell as a number, and refuse text even if it looks like a number."""
     hint = f"mark {value!r} as missing, convert the column to numbers, or declare it categorical."
-    problem = f"column {name!r} is declared numeric, but row {row} contains {value!r}"
+    problem = f"column {name!r} must be numeric, but row {row} contains {value!r}"
     if isinstance(value, str):
         raise InputError(f"{problem}.", hint)
     if not isinstance(value, int | float | np.number | np.bool_):

@@ -12,7 +12,7 @@ import polars as pl
 from foldwise.data.levels import is_missing
 from foldwise.data.table import Table
 from foldwise.data.view import array_names, frame_of, is_frame, plain_table
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 
 
 def as_polars(X: Any) -> pl.DataFrame:
@@ -40,6 +40,15 @@ def as_polars(X: Any) -> pl.DataFrame:
         raise InputError(f"Expected 2D array, got {array.ndim}D array instead.", "pass rows and columns.")
     make = numbers if array.dtype.kind in "fiub" else series_of_values
     return pl.DataFrame([make(name, part) for name, part in zip(array_names(array.shape[1]), array.T, strict=True)])
+
+
+def check_kind(table: Any, hint: str = "pass one of these.", what: str = "table") -> None:
+    """Raise if it cannot be a table."""
+    is_pair = isinstance(table, tuple) and len(table) == 2 and hasattr(table[0], "shape")  # X and y
+    if is_pair or isinstance(table, bytes | int | float | dict | None):
+        raise FoldwiseTypeError(
+            f"the {what} must be a path, a frame, an array or a Table, got {type(table).__name__}.", hint
+        )
 
 
 def library_of(X: Any) -> str:

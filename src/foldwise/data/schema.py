@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from foldwise.data.html import html_table
+from foldwise.data.notes import counted
 from foldwise.errors import InputError
 
 Kind = Literal["numeric", "categorical", "binary", "date"]
@@ -146,7 +147,7 @@ class Schema:
     def _repr_html_(self) -> str:
         shown = self.columns[:SHOWN_COLUMNS]
         rows = [(c.name, c.kind, "" if c.levels is None else listing(c.levels)) for c in shown]
-        title, header = f"Schema of {len(self):,} columns", ("column", "kind", "levels")
+        title, header = f"Schema of {counted(len(self), 'column')}", ("column", "kind", "levels")
         return html_table(title, header, rows, more_columns(len(self)), align="lll")
 
 

@@ -146,7 +146,8 @@ def refuse_several(y: Any) -> None:
 def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
     """Raise for a target whose length differs, in scikit-learn's words."""
     raise InputError(
-        f"X has {n_rows} rows but y has {n_labels} labels: found input variables with "
+        f"X has {n_rows} row{'s' * (n_rows != 1)} but y has {n_labels} label{'s' * (n_labels != 1)}: "
+        "found input variables with "
         f"inconsistent numbers of samples: [{n_rows}, {n_labels}].",
         "pass one label per row.",
     )

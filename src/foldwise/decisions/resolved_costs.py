@@ -114,7 +114,7 @@ def matrix_of(costs: Any, classes: NDArray[Any]) -> tuple[CostMatrix, tuple[tupl
     except (TypeError, ValueError) as error:
         raise InputError(
             f"costs must be a CostMatrix, a mapping, a frame or an array, got {costs!r}.",
-            "pass {action: {true class: cost}}.",
+            f"pass CostMatrix.from_csv({costs!r})." if isinstance(costs, str) else "pass {action: {true class: cost}}.",
         ) from error
     if array.shape != (len(classes), len(classes)):
         raise InputError(

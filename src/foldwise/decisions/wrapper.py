@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_regressor
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from foldwise.data.arguments import shown
 from foldwise.data.target import check_weights, label_array, refuse_lengths
 from foldwise.data.view import is_frame, plain_table
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -31,7 +32,7 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Clone the wrapped estimator, which must be a classifier."""
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise FoldwiseTypeError(
-                f"estimator of {type(self).__name__} must be a classifier, got {self.estimator!r}.",
+                f"estimator of {type(self).__name__} must be a classifier, got {shown(self.estimator)}.",
                 "pass an instance, such as NaiveBayes().",
             )
         if is_regressor(self.estimator):

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.schema import Column, listing
+from foldwise.data.schema import Column, choose_among
 from foldwise.data.target import MOST_NUMERIC_CLASSES, encode_labels, label_array, task_of
 from foldwise.engines.asking import Asker
 from foldwise.engines.statements import Statements
@@ -25,7 +25,7 @@ def check_there(names: Iterable[str], known: Sequence[str]) -> None:
     """Raise for a column that the table does not have."""
     for name in names:
         if name not in known:
-            raise InputError(f"the table has no column {name!r}.", f"choose among {listing(known)}.")
+            raise InputError(f"the table has no column {name!r}.", choose_among(known, name))
 
 
 def column_of(name: str, kind: Any) -> Column:

@@ -28,7 +28,7 @@ def import_ibis(extra: str = "duckdb") -> Any:
     except ImportError as error:
         raise InputError(
             "reading from a database needs the package 'ibis-framework', which is not installed.",
-            f"pip install 'foldwise[{extra}]'.",
+            f"run pip install 'foldwise[{extra}]'.",
         ) from error
     return ibis
 
@@ -170,7 +170,7 @@ def connect_postgres(address: str) -> Any:
         import psycopg
     except ImportError as error:
         raise InputError(
-            "PostgreSQL needs the package 'psycopg', which is not installed.", "pip install 'foldwise[postgres]'."
+            "PostgreSQL needs the package 'psycopg', which is not installed.", "run pip install 'foldwise[postgres]'."
         ) from error
     try:
         return ibis.postgres.from_connection(psycopg.connect(address, autocommit=True))

@@ -7,6 +7,7 @@ of its rows. Copies of a row are drawn together.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -189,9 +190,10 @@ def row_batches(table: Any, size: int) -> Iterator[pl.DataFrame]:
             batches = asker.connection.con.sql(asker.compile(table)).to_arrow_reader(size)
         else:
             batches = asker.connection.to_pyarrow_batches(table, chunk_size=size)
-        for batch in batches:
-            if batch.num_rows:
-                yield plain_types(frame_of_arrow(batch))
+        with closing(batches):  # also if the caller stops early: DuckDB runs no other statement before
+            for batch in batches:
+                if batch.num_rows:
+                    yield plain_types(frame_of_arrow(batch))
 
 
 def plain_types(frame: pl.DataFrame) -> pl.DataFrame:

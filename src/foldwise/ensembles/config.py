@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
-from foldwise.data.arguments import check_jobs
+from foldwise.data.arguments import check_jobs, shown
 from foldwise.ensembles.blocks import ChainedDiversity, Combiner, Dependency, Diversity, EnsembleSize
 from foldwise.ensembles.combiners import COMBINERS
 from foldwise.ensembles.dependency import DEPENDENCIES
@@ -126,7 +126,7 @@ def check_members(config: EnsembleConfig, regression: bool) -> None:
     """Raise if a member is not a classifier or regressor as needed, or has no probabilities."""
     for name, one in zip(config.names, config.estimators, strict=True):
         if isinstance(one, type) or not hasattr(one, "fit") or not hasattr(one, "get_params"):
-            raise FoldwiseTypeError(f"members must be estimators, got {one!r}.", "pass instances, not classes.")
+            raise FoldwiseTypeError(f"members must be estimators, got {shown(one)}.", "pass instances, not classes.")
         if not (is_regressor(one) if regression else is_classifier(one)):
             kind = "regressor" if regression else "classifier"
             other = "Ensemble" if regression else "EnsembleRegressor"

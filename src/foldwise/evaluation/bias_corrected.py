@@ -172,9 +172,11 @@ def kept_of(search: Any) -> OutOfFoldAnswers:
     """Return the stored predictions of a search."""
     planned = runs_on_session(search)
     if not planned:
+        package = type(search).__module__.partition(".")[0]
+        of = "" if package == "foldwise" else f" of {package}"
         raise FoldwiseTypeError(
-            f"bias_corrected needs a search of Foldwise, which stores out-of-fold predictions, got "
-            f"{type(search).__module__.partition('.')[0]}'s {type(search).__name__}.",
+            "bias_corrected needs a search of Foldwise, which stores out-of-fold predictions, got "
+            f"{type(search).__name__}{of}.",
             "pass a fitted search, such as foldwise.GridSearchCV.",
         )
     if not hasattr(search, "kept_"):

@@ -106,7 +106,8 @@ class SliceScores:
     site: b    40        3.000 (worse)       3.000 (differs)
     <BLANKLINE>
     Verdicts compare a slice with all other rows, after Holm's correction over 2
-    tests at the 5% level. A slice with fewer than 30 rows gets no verdict.
+    tests at the 5% level. A slice with fewer than 30 rows is too small for a
+    verdict.
     """
 
     scores: tuple[SliceScore, ...]
@@ -187,7 +188,7 @@ class SliceScores:
         tests = f"{self.n_tests} test{'s' * (self.n_tests != 1)}"
         return (
             f"Verdicts compare a slice with all other rows, after Holm's correction over {tests} at the "
-            f"{1 - self.level:.0%} level. A slice with fewer than {self.least_rows} rows gets no verdict."
+            f"{1 - self.level:.0%} level. A slice with fewer than {self.least_rows} rows is too small for a verdict."
         )
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:

@@ -68,14 +68,16 @@ def unmixed(names: Sequence[Any]) -> list[Any]:
 def number(value: float | None, sign: str = "") -> str:
     """Format a score or a difference: three decimals, four digits or none if it is large, empty if it is None.
 
-    >>> number(0.12345), number(123.456), number(45637.8), number(1.5e9)
-    ('0.123', '123.5', '45,638', '1.5e+09')
+    >>> number(0.12345), number(123.456), number(45637.8), number(1.5e9), number(-0.00001)
+    ('0.123', '123.5', '45,638', '1.5e+09', '0.000')
     """
     if value is None:
         return ""
     if 1e3 <= abs(value) < 1e8:
         return f"{value:{sign},.0f}"
-    return f"{value:{sign}.3f}" if abs(value) < 100 else f"{value:{sign}.4g}"
+    if abs(value) >= 100:
+        return f"{value:{sign}.4g}"
+    return f"{value:{sign}.3f}" if sign else f"{value:z.3f}"  # z: zero without a minus
 
 
 def p_text(p: float | None) -> str:

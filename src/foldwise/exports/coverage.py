@@ -22,7 +22,9 @@ def coverage_quantile(metadata: Mapping[str, Any]) -> float | None:
     try:
         return math.inf if quantile is None else float(quantile)
     except (TypeError, ValueError):
-        raise InputError("the coverage in the model file is not valid.", "write the file again.") from None
+        raise InputError(
+            "the coverage in the model file is not valid.", "save the model again, or run fit again."
+        ) from None
 
 
 def intervals(values: NDArray[np.float64], quantile: float) -> NDArray[np.float64]:  # (rows, 2)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn import model_selection
 from sklearn.model_selection import KFold, LeaveOneOut, LeavePOut, check_cv
 
+from foldwise.data.notes import counted
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.quick_splits import seeded, stratified_pairs
@@ -78,7 +79,7 @@ class LeaveOneOutSplits(Sequence[Split]):
         if isinstance(index, slice):
             return [LeaveOneOutSplit(self, i) for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"split {index} is out of range: there are {len(self)} splits.")
+            raise IndexError(f"split {index} is out of range: the number of splits is {len(self)}.")
         return LeaveOneOutSplit(self, index % len(self))
 
     def among(self, rows: Rows) -> LeaveOneOutSplits:
@@ -299,6 +300,6 @@ def check_apart(split: Split, n_rows: int, number: int) -> None:
     both = split.test[trained[split.test]]
     if both.size:
         raise InputError(
-            f"split {number} has {both.size} rows in both train and test, such as row {int(both[0])}.",
+            f"split {number} has {counted(both.size, 'row')} in both train and test, for example row {int(both[0])}.",
             "make them disjoint: scores on training rows are too optimistic.",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -121,15 +122,22 @@ def spec_of(name: str | ModelSpec, about: Outline | None = None) -> ModelSpec:
     """
     if isinstance(name, ModelSpec):
         return name
+    if not isinstance(name, str):
+        raise FoldwiseTypeError(
+            f"models must be names or ModelSpecs, got {name!r}.",
+            "pass a name such as 'logistic_regression', or an import path such as 'sklearn.naive_bayes.GaussianNB'.",
+        )
     known = catalogue()
     if name in known:
         return known[name]
     if "." in name:
         return dotted(name)
     names = known if about is None else able_names(about)
+    near = get_close_matches(name, names, 1, 0.5)
+    start = f"did you mean {near[0]!r}? Choose among" if near else "choose among"
     raise InputError(
         f"there is no model called {name!r}.",
-        f"choose among {', '.join(names)}, or pass the import path of an estimator, 'package.module.Class'.",
+        f"{start} {', '.join(names)}, or pass the import path of an estimator, 'package.module.Class'.",
     )
 
 
@@ -158,7 +166,7 @@ def models_for(table: Table | Outline, names: Iterable[str | ModelSpec] | None =
     """
     if not isinstance(table, Table | Outline):
         raise FoldwiseTypeError(
-            f"table must be a Table or an Outline, got {type(table).__name__}.", "read it with read_table."
+            f"table must be a Table, got {type(table).__name__}.", "pass read_table(path, target='column')."
         )
     about = outline(table) if isinstance(table, Table) else table
     if names is None:

@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.levels import sort_levels
+from foldwise.data.notes import counted
 from foldwise.data.schema import Level
 from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -50,7 +51,8 @@ class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = columns_view(X)
         if table.n_columns != self.n_features_in_:
             raise InputError(
-                f"X has {table.n_columns} columns, but {type(self).__name__} was fitted on {self.n_features_in_}."
+                f"X has {counted(table.n_columns, 'column')}, but {type(self).__name__} was fitted on "
+                f"{self.n_features_in_}."
             )
         return table
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import one_of
 from foldwise.data.frames import as_polars
+from foldwise.data.notes import counted
 from foldwise.data.reading.dates import Shape, formats_of, instants, local_times, shape_of
 from foldwise.errors import FoldwiseTypeError, InputError
 
@@ -130,7 +131,9 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         frame = as_polars(X)
         if frame.width != self.n_features_in_:
-            raise InputError(f"X has {frame.width} columns, but DateFeatures was fitted on {self.n_features_in_}.")
+            raise InputError(
+                f"X has {counted(frame.width, 'column')}, but DateFeatures was fitted on {self.n_features_in_}."
+            )
         found: list[Floats] = []
         for name, column in zip(self.feature_names_in_, frame, strict=True):
             values = self._values(str(name), column)

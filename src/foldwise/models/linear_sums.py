@@ -27,13 +27,14 @@ from foldwise.errors import ForgetError, InputError
 from foldwise.models.column_transformers import CategoryCodes, NumberColumns, codes_of, columns_view, numbers_of
 from foldwise.models.date_features import DateFeatures
 from foldwise.models.target_transforms import TransformedTarget
+from foldwise.models.titles import title_of
 from foldwise.summaries.gram_root import GramRoot, root_of
 
 Floats = NDArray[np.float64]
 
 MOST_COLUMNS = 400  # after encoding: the sums then take about a megabyte
 MOST_WORK = 2e9  # rows times columns squared: about a second
-OLD_ROWS = "pass the old rows as old=."
+OLD_ROWS = "leave out update= and forget=, and pass the old rows as old=."
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def why_not(member: Any) -> str:
             return f"its target was transformed ({model.transform}), which is corrected by the residuals of single rows"
         model = model.regressor_
     if type(model) not in (LinearRegression, Ridge) or model.positive or not model.fit_intercept:
-        return f"it contains {type(model).__name__}, and only linear and ridge regression can be updated"
+        return f"it contains {title_of(model)}, and only linear and ridge regression can be updated"
     for part, transformer, columns in parts_of(member):
         first = transformer[0] if isinstance(transformer, Pipeline) else transformer
         if part in ("numbers", "dates") and transformer[1].strategy != "mean":

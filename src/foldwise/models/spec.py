@@ -416,7 +416,7 @@ class ModelSpec:
         if not self.available:
             raise ExtraError(
                 f"{self.title} needs the library {self.module!r}, which is not installed.",
-                f"pip install 'foldwise[{self.extra}]'" if self.extra else f"install {self.module}",
+                f"run pip install 'foldwise[{self.extra}]'." if self.extra else f"install {self.module}.",
             )
 
     def takes_weights(self, outline: Outline) -> bool:

@@ -79,5 +79,5 @@ def outlier_line(one: dict[str, Any]) -> str:
 
 def rule_line(one: dict[str, Any]) -> str:
     """One rule with its confidence."""
-    held = f"{one['confidence']:.0%} of these rows, {one['base_rate']:.0%} of all rows"
+    held = f"true in {one['confidence']:.0%} of these rows, and in {one['base_rate']:.0%} of all rows"
     return f"{', '.join(one['if'])} → {one['then']} ({held})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from foldwise.data.notes import counted
 from foldwise.evaluation.estimates import SEARCH_SCORE
 from foldwise.evaluation.tables import number
 from foldwise.report.markup import Html, el, join
@@ -190,4 +191,4 @@ def test_lines(test: dict[str, Any] | None) -> list[str]:
     unseen = f", {test['n_unseen']:,} of unseen classes" if test.get("n_unseen") else ""
     what = f"held-out {test['share']:.0%} of the rows" if test.get("share") else "separate test table"
     what = "rows that are not in the sample" if test.get("outside") else what
-    return ["", f"  {what} ({test['n_rows']:,} rows{unseen})", *scores]
+    return ["", f"  {what} ({counted(test['n_rows'], 'row')}{unseen})", *scores]

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import at_least_zero, whole_at_least
+from foldwise.data.notes import counted
 from foldwise.data.target import encode_target
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View
@@ -178,7 +179,9 @@ class RuleList(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lines = []
         for rule in self.rules_:
             start = f"if {rule}" if rule.conditions else str(rule)
-            lines.append(f"{start}: {self.classes_[int(np.argmax(rule.counts))]} ({sum(rule.counts):,} rows)")
+            lines.append(
+                f"{start}: {self.classes_[int(np.argmax(rule.counts))]} ({counted(int(sum(rule.counts)), 'row')})"
+            )
         return "\n".join(lines)
 
     def _counts(self) -> NDArray[np.float64]:

@@ -60,6 +60,9 @@ def write_archive(path: str | os.PathLike[str], archive: Archive) -> None:
         draft.write_bytes(buffer.getvalue())
         draft.replace(target)
     except OSError as error:
+        if not target.parent.is_dir():
+            folder = str(target.parent)
+            raise InputError(f"the folder {folder!r} of the model file does not exist.", "create it first.") from error
         raise InputError(f"the model cannot be written to {target.name!r}: {error.strerror}.") from error
     finally:
         draft.unlink(missing_ok=True)
@@ -72,6 +75,10 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
         data = Path(path).read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"model file {name!r} does not exist.", "check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError(
+            f"{name!r} is a folder, not a model file.", "pass the file model.foldwise of a run folder."
+        ) from error
     except OSError as error:
         raise InputError(f"{name!r} cannot be read: {error.strerror}.") from error
     if not data.startswith(b"PK"):

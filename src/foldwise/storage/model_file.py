@@ -33,6 +33,7 @@ from foldwise.storage.archive import Archive, damaged, read_archive, write_archi
 from foldwise.storage.codecs import CODECS
 from foldwise.storage.codecs.formats import labels_from_plain, labels_to_plain
 from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts
+from foldwise.storage.missing_library import missing_library
 from foldwise.storage.skops_format import from_skops, to_skops
 from foldwise.storage.stored_model import StoredModel
 from foldwise.storage.table_check import EMPTY, KINDS, kinds_of
@@ -207,6 +208,8 @@ def probe(model: Any, kinds: Mapping[str, str], framed: bool) -> NDArray[np.floa
     ask = next(getattr(model, name) for name in names if hasattr(model, name))
     try:
         return np.asarray(ask(frame if framed else frame.to_numpy()), dtype=np.float64)
+    except ImportError as error:
+        raise missing_library(error) from error
     except Exception:  # a model may fail on missing values with any error
         return np.empty(0)  # predictions cannot be compared
 

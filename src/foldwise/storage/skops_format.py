@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage.archive import check_sizes, damaged
 from foldwise.storage.encoded_parts import walk
+from foldwise.storage.missing_library import missing_library
 from foldwise.storage.tags import PATHS, TAGS
 
 SCHEMA = "schema.json"  # the member of a skops file that names all types
@@ -66,12 +67,16 @@ def from_skops(data: bytes) -> Any:
         strange = strange_types(data)
     except FoldwiseError:
         raise
+    except ImportError as error:
+        raise missing_library(error) from error
     except Exception as error:  # a damaged file may cause any error
         raise damaged(f"{type(error).__name__} in its estimators") from error
     if strange:
         refuse_types(", ".join(strange))
     try:
         model = sio.loads(data, trusted=sorted(ALLOWED & set(sio.get_untrusted_types(data=data))))
+    except ImportError as error:
+        raise missing_library(error) from error
     except Exception as error:  # skops raises errors of many types for a damaged file
         raise damaged(f"{type(error).__name__}: {error}") from error
     for value in walk(model):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.data.notes import Notes
+from foldwise.data.notes import Notes, counted
 from foldwise.data.target import Task
 from foldwise.storage.table_check import match_columns
 
@@ -129,4 +129,4 @@ class StoredModel:
     def __repr__(self) -> str:
         target = "" if self.target is None else f" of {self.target!r}"
         what = f"{len(self.classes_)} classes" if len(self.classes_) else "a quantity"
-        return f"StoredModel{target}: {len(self.kinds)} columns, {what}"
+        return f"StoredModel{target}: {counted(len(self.kinds), 'column')}, {what}"

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn import model_selection
 from sklearn.model_selection import ParameterSampler
 
+from foldwise.data.arguments import whole_at_least
 from foldwise.folds.protocol import Params
 from foldwise.tuning.fold_search import FoldSearch
 from foldwise.tuning.space import Space
@@ -286,7 +287,8 @@ class RandomizedSearchCV(FoldSearch, model_selection.RandomizedSearchCV):  # typ
         self.return_train_score, self.audit, self.keep = return_train_score, audit, keep
 
     def _space(self) -> tuple[Space, Strategy, Any]:
-        return self.param_distributions, Draws(self.n_iter, self.random_state), None
+        draws = Draws(whole_at_least("n_iter", self.n_iter, 1), self.random_state)
+        return self.param_distributions, draws, None
 
 
 @dataclass(frozen=True)

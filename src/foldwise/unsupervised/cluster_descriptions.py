@@ -88,7 +88,7 @@ def describe_clusters(
     n_prototypes = whole_at_least("n_prototypes", n_prototypes, 1)
     seed = whole_at_least("random_state", random_state, 0)
     frame, encoder, rows = encode_table(table)
-    groups = checked_groups(labels, rows.n_rows)
+    groups = checked_groups(labels, rows.n_rows, "labels")
     names = sorted({label for label in groups if label is not None}, key=str)
     if not names:
         raise InputError("labels must assign at least one row to a group, but all rows are unassigned.")

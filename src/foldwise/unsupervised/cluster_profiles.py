@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from foldwise.data.html import html_table
+from foldwise.data.notes import counted
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import p_equation
 from foldwise.unsupervised.encoded_rows import left_out_words
@@ -170,7 +171,9 @@ class ClusterDescriptions:
     def __str__(self) -> str:
         lines = []
         for one in self:
-            lines.append(f"Group {one.label}: {one.size:,} rows ({one.share:.0%}), prototype row {one.prototypes[0]:,}")
+            lines.append(
+                f"Group {one.label}: {counted(one.size, 'row')} ({one.share:.0%}), prototype row {one.prototypes[0]:,}"
+            )
             if one.rule:
                 lines.append(f"  rule: {one.rule} (covers {one.rule_recall:.0%} of the group)")
             for contrast in one.contrasts[:SHOWN]:
@@ -189,5 +192,5 @@ class ClusterDescriptions:
         cells = [
             (str(one.label), f"{one.size:,}", one.rule, "; ".join(map(str, one.contrasts[:SHOWN]))) for one in self
         ]
-        title = f"{len(self):,} groups of {self.n_rows:,} rows"
+        title = f"{counted(len(self), 'group')} of {counted(self.n_rows, 'row')}"
         return html_table(title, ("group", "rows", "rule", "what sets it apart"), cells, self._notes(), align="lrll")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from foldwise.data.column_scan import scan_columns
 from foldwise.data.findings import Finding, findings
 from foldwise.data.frames import as_polars
+from foldwise.data.notes import counted
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.neighbors.encoding import MISSING, UNKNOWN, EncodedRows
@@ -77,7 +78,8 @@ def learn_encoder(frame: pl.DataFrame) -> RowEncoder:
     """Decide by their values how the columns of a frame are compared."""
     if not frame.height or not frame.width:
         raise InputError(
-            f"the table must have rows and columns, got {frame.height:,} rows and {frame.width:,} columns."
+            f"the table must have rows and columns, got {counted(frame.height, 'row')} and "
+            f"{counted(frame.width, 'column')}."
         )
     found = findings(frame, {}, scan_columns(frame, None))
     numbers, categories, left_out = [], [], {}

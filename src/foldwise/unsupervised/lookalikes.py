@@ -14,6 +14,7 @@ from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.findings import short
 from foldwise.data.frames import as_polars, frame_in, library_of
 from foldwise.data.html import html_table
+from foldwise.data.notes import counted
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.plotting import axes
@@ -147,7 +148,7 @@ class SimilarRows:
 
     def _title(self) -> str:
         given = "the given row" if self.row is None else f"row {self.row:,}"
-        return f"The {len(self.rows):,} rows most similar to {given}:"
+        return f"The {counted(len(self.rows), 'row')} most similar to {given}:"
 
     def __str__(self) -> str:
         lines = [

@@ -235,11 +235,11 @@ def rank_rows(
     return RowRanking(distances, leverages(rows), typicality, named, encoder.left_out, library_of(table))
 
 
-def checked_groups(groups: Any, n_rows: int) -> list[Any]:
+def checked_groups(groups: Any, n_rows: int, argument: str = "groups") -> list[Any]:
     """Return the group of each row; None for rows without a group."""
-    labels = as_series("groups", groups).to_list()
+    labels = as_series(argument, groups).to_list()
     if len(labels) != n_rows:
-        raise InputError(f"groups must have one value per row ({n_rows:,}), got {len(labels):,}.")
+        raise InputError(f"{argument} must have one value per row ({n_rows:,}), got {len(labels):,}.")
     return [None if is_missing(label) or label == -1 else label for label in labels]
 
 

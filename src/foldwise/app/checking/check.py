@@ -37,6 +37,7 @@ from foldwise.storage import StoredModel
 BLOCK = 1 << 29  # bytes of a file that are read at once: twice as fast as small batches
 MOVED_ROWS, MOVED_COLUMNS = 5_000, 30  # that predictions are repeated for, with one column moved back
 NOTABLE_P = 0.05  # columns with a larger p-value are not moved
+MANY_ROWS, ROWS_PER_VALUE = 20, 5  # with more rows for each different prediction, predictions are not compared
 NORMAL = 1.959963984540054
 
 Floats = NDArray[np.float64]
@@ -169,15 +170,14 @@ def judge(
         return JudgedRows()
     predicted = predictions_of(model, rows.sample)
     positive = positive_of(model)
-    counts = ColumnCounts(reference.predictions)
-    counts.add(pl.Series(PREDICTIONS, shown_prediction(predicted, positive)))
+    shift, said = shift_of_predictions(reference, shown_prediction(predicted, positive))
     metrics = {one.metric: metric_named(one.metric, model) for one in reference.scores}
     expected = [one.expect(metrics[one.metric], predicted) for one in reference.scores]
     if reference.metric not in metrics and predicted.ndim == 2:
         metrics = {reference.metric: metric_named(reference.metric, model), **metrics}
         found = simulated_score(metrics[reference.metric], predicted, np.random.default_rng(0))
         expected = [*([] if found is None else [found]), *expected]
-    judged = JudgedRows(predicted, shift_of(counts), tuple(expected))
+    judged = JudgedRows(predicted, shift, tuple(expected), notes=said)
     if labels is None:
         return judged
     truth, known, notes = truth_of(rows.sample[labels], model, labels)
@@ -197,7 +197,23 @@ def judge(
         usual = SHOWN_VALUE_METRICS if model.task == "regression" else SHOWN_METRICS
         others = [metric_named(name, model) for name in usual if name not in first]
         sliced = slice_scores(scored, [*chosen, *others], columns, names, positive=positive, bins=edges or BINS)
-    return replace(judged, realized=tuple(realized), slices=sliced, notes=tuple(notes), worse_p=p)
+    return replace(judged, realized=tuple(realized), slices=sliced, notes=(*said, *notes), worse_p=p)
+
+
+def shift_of_predictions(reference: RunReference, shown: Floats) -> tuple[ColumnShift | None, tuple[Note, ...]]:
+    """Compare predictions with those of held-out rows, unless there are few different ones.
+
+    The models of the folds predict other values than the final model. With few different values, as those of a single
+    tree, even the smallest differences between them would look like a change.
+    """
+    n_values = len(np.unique(shown.astype(np.float32)))
+    if len(shown) >= MANY_ROWS and n_values * ROWS_PER_VALUE <= len(shown):
+        text = f"The model predicts only {counted(n_values, 'different value')} for these rows. "
+        text += "Therefore, predictions were not compared with those of held-out training rows."
+        return None, (Note("predictions", text),)
+    counts = ColumnCounts(reference.predictions)
+    counts.add(pl.Series(PREDICTIONS, shown))
+    return shift_of(counts), ()
 
 
 def predictions_of(model: StoredModel, frame: pl.DataFrame) -> Floats:

@@ -127,7 +127,7 @@ def check_columns(
     if len(missing) == len(model.kinds):
         raise InputError(
             f"the table has none of the columns of the model, which was trained on {listing(list(model.kinds))}.",
-            f"check the file. It has {listing(frame.columns)}.",
+            f"check the table. It has {listing(frame.columns)}.",
         )
     for argument, name in others:
         if name not in frame.columns:

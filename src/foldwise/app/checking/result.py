@@ -90,7 +90,8 @@ class CheckResult:
     extra_columns : tuple of str
         Columns that the model does not use.
     predictions : ColumnShift or None
-        The distribution of predictions, compared with that of held-out training rows.
+        The distribution of predictions, compared with that of held-out training rows. None if the model cannot predict
+        the rows, or if it predicts few different values for them, as a single tree does.
     expected : tuple of ExpectedScore
         Scores to expect on these rows, from predicted probabilities.
     realized : tuple of RealizedScore
@@ -129,6 +130,19 @@ class CheckResult:
         """Whether columns changed or are missing, or the model is worse than its estimate."""
         return bool(self.changed_columns or self.missing_columns or self.is_worse)
 
+    @property
+    def predictions_differ(self) -> bool:
+        """Whether predictions differ from those of held-out training rows by more than chance, and by much."""
+        shift = self.predictions
+        return shift is not None and shift.is_large and shift.p * (1 + len(self.columns)) < ALPHA
+
+    @property
+    def state(self) -> str:
+        """The result in a few words: "changed", "not changed", or what there is between them."""
+        if self.changed:
+            return "changed"
+        return "columns not changed, predictions differ" if self.predictions_differ else "not changed"
+
     def sentences(self) -> list[str]:
         """The result in a few sentences.
 
@@ -149,6 +163,12 @@ class CheckResult:
         else:
             found.append(f"None of the {columns} changed.")
         found += [unseen_words(one) for one in self.columns if one.unseen]
+        if self.predictions_differ and not self.changed_columns and self.predictions is not None:
+            found.append(
+                "Predictions differ from those of held-out training rows (PSI "
+                f"{number(self.predictions.psi)}), although no column changed. This is normal for training rows, which "
+                "a model can memorize. For other rows, it suggests that combinations of columns changed."
+            )
         found += self._score_sentences()
         return [*found, *self.notes]
 
@@ -165,11 +185,19 @@ class CheckResult:
                 words += f". {promise_words(real, real.promise)}"
             found.append(f"{words}.")
             if real.within is False:
-                found.append(
-                    "The actual score lies outside the expected interval, so the relation between the columns and "
-                    f"{self.target} may have changed."
-                )
+                found.append(self._outside_words(real))
         return found
+
+    def _outside_words(self, real: RealizedScore) -> str:
+        """Explain an actual score that lies outside the interval that was expected without labels."""
+        relation = f"the relation between the columns and {self.target} may have changed"
+        middle = next(one.value for one in self.expected if one.metric == real.metric)
+        if (real.value > middle) != real.greater_is_better:
+            return f"The actual score is worse than the expected interval, so {relation}."
+        return (
+            "The actual score is better than the expected interval. This is normal for training rows, which a model "
+            f"can memorize. For other rows, {relation}."
+        )
 
     def rule(self) -> str:
         """Say what counts as a change.
@@ -215,6 +243,7 @@ class CheckResult:
             "title": self.title,
             "target": self.target,
             "changed": self.changed,
+            "state": self.state,
             "changed_columns": self.changed_columns,
             "missing_columns": self.missing_columns,
             "extra_columns": self.extra_columns,
@@ -264,7 +293,7 @@ class CheckResult:
         ]
 
     def __repr__(self) -> str:
-        first = f"{self.title}: {counted(self.n_rows, 'row')}, {'changed' if self.changed else 'not changed'}"
+        first = f"{self.title}: {counted(self.n_rows, 'row')}, {self.state}"
         lines = [first, "", *(textwrap.fill(one, WIDTH, break_on_hyphens=False) for one in self.sentences())]
         rows = self._rows()
         shown = max(SHOWN_COLUMNS, len(self.changed_columns))

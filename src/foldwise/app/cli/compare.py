@@ -111,7 +111,9 @@ def print_once(
         width = max(len(name) for name, _ in found)
         print(f"{title[:1].upper()}{title[1:]} of {len(found)} models on {where}\n")
         print("\n".join(f"  {row['model']:<{width}}  {number(row['score'])}" for row in rows))
-        print("\nA single split has no interval, and differences cannot be tested. --cv 10x10 allows both.")
+        instead = "" if request.test is None else " instead of --test"
+        print("\nA single split has no interval, and differences cannot be tested.")
+        print(f"Pass --cv 10x10{instead} for intervals and tests.")
 
 
 def compare_once(estimators: dict[str, Any], task: TableTask, cv: Any) -> list[tuple[str, float]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foldwise.app.cli.output import clipped, print_json
+from foldwise.app.cli.output import WIDTH, clipped, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.run_folder import check_exists
@@ -187,4 +188,4 @@ def shares(classes: Any, proba: Any) -> str:
     ranked = sorted(zip(classes, proba.tolist(), strict=True), key=lambda one: -one[1])
     text = ", ".join(f"P({clipped(name, 16)}) = {share:.3g}" for name, share in ranked[:MOST_CLASSES])
     more = len(ranked) - MOST_CLASSES
-    return text + (f" and {more} more class{'es' * (more > 1)}" if more > 0 else "")
+    return textwrap.fill(text + (f" and {more} more class{'es' * (more > 1)}" if more > 0 else ""), WIDTH)

@@ -47,7 +47,8 @@ def export(
         print(f"query  {files[0]}")
         if len(files) > 1:
             print(f"check  {files[1]}")
-            print("The check counts the rows for which the database and Python predict differently. It must return 0.")
+            print("The check counts the rows for which the database and Python predict differently.")
+            print("It must return 0.")
         else:
             print("There is no check, because no rows are stored with this model.")
         if not tested:

@@ -114,14 +114,16 @@ def fit(request: FitRequest, *, as_json: bool, quiet: bool) -> None:
             from foldwise.app.run import recorded
             from foldwise.app.timing import Clock, seconds_of
 
-            run = recorded(
-                record,
-                executor=executor,
-                clock=Clock(seconds_of(record.config.budget), cli.started),
-                watch=lambda now: progress.show(line_of(now), now.phase),
-                command=record.command,
-            )
-            close_engine(record.table)
+            try:
+                run = recorded(
+                    record,
+                    executor=executor,
+                    clock=Clock(seconds_of(record.config.budget), cli.started),
+                    watch=lambda now: progress.show(line_of(now), now.phase),
+                    command=record.command,
+                )
+            finally:
+                close_engine(record.table)
     finally:
         executor.close()
     if as_json:

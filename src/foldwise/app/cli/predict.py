@@ -55,7 +55,7 @@ def predict(
                 target,
                 **options,
                 reading=keywords,
-                watch=lambda n_rows: progress.show(f"{n_rows:,} rows predicted"),
+                watch=lambda n_rows: progress.show(f"{counted(n_rows, 'row')} predicted"),
             )
     finally:
         close_engine(source)

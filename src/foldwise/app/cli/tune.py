@@ -16,6 +16,7 @@ from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.cli.table_task import SpecialColumns, TableTask, chosen_specs, needs_probabilities, read_task
+from foldwise.data.notes import counted
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 
@@ -283,7 +284,7 @@ def summary(
         f"  search score (optimistic): {number(sign * float(search.best_score_))}",
         *([] if tested is None else [f"  separate test table: {number(tested)}"]),
         "",
-        f"Best of {n_settings} settings, strategy {request.strategy}",
+        f"Best of {counted(n_settings, 'setting')}, strategy {request.strategy}",
         *(f"  {name} = {shown(value)}" for name, value in named(search.best_params_).items()),
     ]
     if search.default_tied_:

@@ -24,9 +24,9 @@ def bayes_from_facts(pipeline: Pipeline, rows: TrainingRows) -> tuple[Pipeline, 
     model, prepare, select = steps["model"], steps["prepare"], steps.get("select", "passthrough")
     chosen = isinstance(select, SelectInformative)
     if not isinstance(prepare, KeepColumns) or prepare.dates or "filter" in steps:
-        raise CannotLearnError("its columns are not those of the engine")
+        raise CannotLearnError("it uses columns that the engine does not have")
     if not chosen and select != "passthrough" and select is not None:
-        raise CannotLearnError("its columns are not those of the engine")
+        raise CannotLearnError("it uses columns that the engine does not have")
     blank, families = select.blank_ if chosen else [], model.families_
     facts = rows.facts(model.schema_.names, valued_columns(model), blank)
     fitted = clone(model).set_params(families=families).fit_facts(facts)

@@ -40,7 +40,7 @@ def linear_from_sums(pipeline: Pipeline, rows: TrainingRows) -> tuple[Pipeline, 
         raise CannotLearnError("its target is transformed")
     inner = outer.regressor_ if wraps else outer
     if [name for name, _ in pipeline.steps] != ["prepare", "model"] or inner.positive or not inner.fit_intercept:
-        raise CannotLearnError("its settings need more than sums")
+        raise CannotLearnError("its settings cannot be fitted from sums over rows")
     prepare = pipeline[0]
     center = float(np.mean(rows.task.y))
     features = Features.of(prepare, rows.large.target, center)
@@ -111,7 +111,7 @@ class Features:
         """Translate the transformers of numbers and categories; others are refused."""
         parts = {name: (one, names) for name, one, names in prepare.transformers_ if len(names) and one != "drop"}
         if others := set(parts) - {"numbers", "categories"}:
-            raise CannotLearnError(f"its {sorted(others)[0].rstrip('0123456789')} are not columns of the engine")
+            raise CannotLearnError(f"its {sorted(others)[0].rstrip('0123456789')} cannot be prepared in the engine")
         numbers, places = [shifted(target, center)], [1 + max(part.stop for part in prepare.output_indices_.values())]
         if "numbers" in parts:
             found = number_features(*parts["numbers"])

@@ -107,7 +107,7 @@ def color_of(column: pl.Series) -> dict[str, Any] | None:
         if not np.isfinite(values).any():
             return None
         # the extreme hundredths share a color, so that one outlier does not leave one color for all other rows
-        low, high = np.nanquantile(values[np.isfinite(values)], [0.01, 0.99])
+        low, high = np.nanquantile(values[np.isfinite(values)], [0.01, 0.99], method="nearest")
         ranks = np.clip((values - low) / (high - low), 0, 1).round(3) if high > low else np.zeros(len(values))
         return {"name": column.name, "ends": [cell_text(float(low)), cell_text(float(high))], "values": ranks}
     texts = column.cast(pl.String)

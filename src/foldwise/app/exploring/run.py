@@ -21,7 +21,8 @@ from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.timing import LATEST, Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
 from foldwise.data import read_table
-from foldwise.data.frames import as_polars
+from foldwise.data.frames import as_polars, check_kind
+from foldwise.data.notes import counted
 from foldwise.data.reading.table_source import TableSource
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
@@ -116,11 +117,13 @@ def table_without_target(table: Any) -> Table:
     elif isinstance(table, Table):
         read = table
     else:
+        check_kind(table)
         frame = as_polars(table)
         read = Table(frame, None, view_of_frame(nw.from_native(frame)).schema, "table")
     if not read.X.height or not read.X.width:
         raise InputError(
-            f"the table must have rows and columns, got {read.X.height} rows and {read.X.width} columns.",
+            f"the table must have rows and columns, got {counted(read.X.height, 'row')} and "
+            f"{counted(read.X.width, 'column')}.",
             "pass a table with data.",
         )
     if read.X.height < 2:

@@ -12,9 +12,10 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.app.recording.options import refuse_other
 from foldwise.app.setup import RunSetup
 from foldwise.app.task import FitTask
-from foldwise.errors import InputError
+from foldwise.data.notes import counted
 from foldwise.storage.model_file import versions
 from foldwise.tuning.store.digests import described, digest_of, digest_of_array
 
@@ -99,7 +100,7 @@ def costs_of(task: FitTask) -> dict[str, Any]:
 
 
 def shape_of(frame: Any) -> str:
-    return f"{frame.height:,} rows and {frame.width:,} columns"
+    return f"{counted(frame.height, 'row')} and {counted(frame.width, 'column')}"
 
 
 def check_same(folder: Path, before: Parts, now: Parts) -> None:
@@ -108,11 +109,7 @@ def check_same(folder: Path, before: Parts, now: Parts) -> None:
     if any(name not in ENTAILED for name in names):
         names = [name for name in names if name not in ENTAILED]
     if names:
-        raise InputError(
-            f"the run {str(folder)!r} can be resumed only with the same table and options. These differ: "
-            f"{', '.join(difference(name, before, now) for name in names)}.",
-            "pass the same table and options, or start a new run. Nothing was changed.",
-        )
+        refuse_other(folder, [difference(name, before, now) for name in names])
 
 
 def difference(name: str, before: Parts, now: Parts) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from foldwise.app.config import FitConfig
 from foldwise.app.recording.status import is_recorded
@@ -88,6 +88,9 @@ def resumed(
 
     Whether others may be given is decided by what they change, see `fingerprint`.
     """
+    before = stored["options"].get("target")
+    if before is not None and given.target is not None and given.target != before:
+        refuse_other(folder, [f"target ({before!r} before, {given.target!r} now)"])  # other options depend on it
     usual = {one.name: one.default for one in fields(FitConfig)}
     changed = {name: value for name, value in vars(given).items() if not is_usual(value, usual[name])}
     missing = [name for name in stored["objects"] if name in usual and name not in changed]
@@ -127,3 +130,12 @@ def check_trusted(folder: Path, models: str | Sequence[str]) -> None:
 def is_usual(value: Any, default: Any) -> bool:
     """Whether an option has its default, so that it may have been left out."""
     return value is default or (isinstance(value, PLAIN) and isinstance(default, PLAIN) and value == default)
+
+
+def refuse_other(folder: Path, differences: Sequence[str]) -> NoReturn:
+    """Refuse to resume a run with another table or other options."""
+    raise InputError(
+        f"the run {str(folder)!r} can be resumed only with the same table and options. These differ: "
+        f"{', '.join(differences)}.",
+        "pass the same table and options, or start a new run. Nothing was changed.",
+    )

@@ -18,10 +18,11 @@ from foldwise.app.blend import Blend, ValueBlend
 from foldwise.app.special_columns import weighted
 from foldwise.bayes import NaiveBayes
 from foldwise.errors import ForgetError, InputError
+from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.linear_sums import sums_of, why_not
+from foldwise.models.titles import title_of
 
 LABEL = "the label of refit"  # a name that no column of a table has
-BOOSTERS = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}  # names of boosters from a file
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def with_counts(blend: Blend, members: Sequence[Any], counts: NDArray[Any]) -> B
     return Blend(members, blend.weights, blend.maps, blend.temper, (more / more.sum()).tolist(), doubt, blend.labels)
 
 
-def check_sums(blend: Blend | ValueBlend) -> None:
+def check_sums(blend: Blend | ValueBlend, *, forgetting: bool = False) -> None:
     """Raise unless every member is a function of sums over rows, which can be updated without the old rows."""
     if isinstance(blend, ValueBlend):
         reasons = [reason for member in blend.members if (reason := why_not(member))]
@@ -98,17 +99,19 @@ def check_sums(blend: Blend | ValueBlend) -> None:
             reasons = [
                 "its file contains no sums, because it was trained on a sample, with rows=False, or by an older version"
             ]
-        hint = "pass the old rows as old=, or fit with models='ridge'."
+        able = "ridge"
     else:
         models = [member[-1] if hasattr(member, "steps") else member for member in blend.members]
-        inner = [getattr(model, "estimator", model) for model in models]
-        kinds = {BOOSTERS.get(getattr(model, "library", ""), type(model).__name__) for model in inner}
-        reasons = [
-            f"it contains {kind}, and only naive Bayes can be updated" for kind in sorted(kinds - {NaiveBayes.__name__})
-        ]
-        hint = "pass the old rows as old=, or fit with models='naive_bayes'."
+        inner = [model.estimator if isinstance(model, CodedLabels) else model for model in models]
+        titles = sorted(title_of(model) for model in inner if not isinstance(model, NaiveBayes))
+        reasons = [f"it contains {title}, and only naive Bayes can be updated" for title in titles]
+        able = "naive_bayes"
     if reasons:
-        raise InputError(f"the model cannot be updated without the old rows: {reasons[0]}.", hint)
+        option, rows = ("forget=", "remaining old rows") if forgetting else ("update=", "old rows")
+        raise InputError(
+            f"the model cannot be updated without the old rows: {reasons[0]}.",
+            f"leave {option} out and pass the {rows} as old=, or fit with models={able!r}.",
+        )
 
 
 def updated(
@@ -161,5 +164,5 @@ def not_forgotten(error: ForgetError, labels: Sequence[Any]) -> InputError:
     )
     return InputError(
         f"the rows of forget= cannot be removed from the model: {reason}",
-        "pass only rows that the model has learned, or fit it again on the remaining rows, passed as old=.",
+        "pass only rows that the model has learned, or leave forget= out and pass the remaining old rows as old=.",
     )

@@ -109,9 +109,10 @@ def refit(
     special = special_columns(run, model)
     update = update or forget is not None
     if update:
-        check_sums(blend)
         if old is not None:
-            raise InputError("old= cannot be combined with update= or forget=.", "pass one of them.")
+            given = "update=" if forget is None else "forget="
+            raise InputError(f"old= cannot be combined with {given}.", "leave one of them out.")
+        check_sums(blend, forgetting=forget is not None)
     reference = RunReference.of(model)
     metric = metric_named(reference.metric, model)
     tell("reading")

@@ -29,7 +29,8 @@ def check_extra() -> None:
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise InputError(
-            f"a web server needs the package {missing[0]!r}, which is not installed.", "pip install 'foldwise[web]'."
+            f"a web server needs the package {missing[0]!r}, which is not installed.",
+            "run pip install 'foldwise[web]'.",
         )
 
 

@@ -40,7 +40,7 @@ def opened_sqlite(source: SourceFile) -> Iterator[tuple[Any, dict[str, str]]]:
 @contextmanager
 def opened_duckdb(source: SourceFile) -> Iterator[tuple[Any, dict[str, str]]]:
     """Open a DuckDB file: the connection, and the SQL of each table by its name. The package duckdb is an extra."""
-    hint = "pip install 'foldwise[duckdb]', or export the table as Parquet."
+    hint = "run pip install 'foldwise[duckdb]', or export the table as Parquet."
     duckdb = import_extra("duckdb", f"{source.name} is a DuckDB file", hint)
     forbidden = ("enable_external_access", "autoload_known_extensions", "autoinstall_known_extensions")
     with (

@@ -50,7 +50,7 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
 
 def opened_book(source: SourceFile) -> tuple[Any, tuple[type[Exception], ...]]:
     """Open a workbook; return also the errors that reading it may raise."""
-    hint = "pip install 'foldwise[excel]', or save the sheet as CSV."
+    hint = "run pip install 'foldwise[excel]', or save the sheet as CSV."
     fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
     logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of empty columns, which notes describe
     errors = (fastexcel.FastExcelError, ValueError, zipfile.BadZipFile)

@@ -158,7 +158,10 @@ def refuse_documents(name: str, data: bytes) -> None:
     start = data[:1024].lstrip().lower()
     for magic, what in DOCUMENTS.items():
         if start.startswith(magic):
-            raise InputError(f"{name} is {what}, not delimited text.", "open it to check, then download it again.")
+            hint = "open it to check, then download it again."
+            if magic == b"pk\x03\x04":
+                hint = "rename it to end in .xlsx if it is a workbook, or unpack it."
+            raise InputError(f"{name} is {what}, not delimited text.", hint)
 
 
 def is_arff(data: bytes) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from foldwise.data.arguments import check_jobs, one_of, whole_at_least
+from foldwise.data.arguments import check_jobs, one_of, shown, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.decisions.conformal.interval_scores import NOTABLE_TIES
 from foldwise.decisions.conformal.levels import SLACK, least_rows, rank_of
@@ -28,7 +28,7 @@ def check_parameters(model: Any) -> None:
     whole_at_least("random_state", model.random_state, 0)
     if isinstance(model.estimator, type) or not hasattr(model.estimator, "fit"):
         raise FoldwiseTypeError(
-            f"estimator of Conformal must be a regressor or a classifier, got {model.estimator!r}.",
+            f"estimator of Conformal must be a regressor or a classifier, got {shown(model.estimator)}.",
             "pass an instance, such as Ridge() or NaiveBayes().",
         )
     keeps = model.method in ("cv+", "jackknife+")

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from foldwise.data.audit import giveaways
 from foldwise.data.frames import as_polars, as_series
+from foldwise.data.notes import counted
 from foldwise.data.table import Table
 from foldwise.data.target import is_quantity
 from foldwise.errors import InputError
@@ -90,7 +91,7 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
         *held_targets(given),
     ]
     levels = list(LEVELS)
-    title = f"Leaks in {n_rows:,} rows, {count_columns(X, frame)} columns, {len(splits)} splits"
+    title = f"Leaks in {n_rows:,} rows, {counted(count_columns(X, frame), 'column')}, {counted(len(splits), 'split')}"
     return Leaks(title, tuple(sorted(found, key=lambda leak: levels.index(leak.level))))
 
 

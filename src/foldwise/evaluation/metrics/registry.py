@@ -193,7 +193,7 @@ def class_metric(
         name = "log_loss" if costs is None else "cost"
     if name == "cost":
         if costs is None:
-            raise InputError("the metric 'cost' needs costs.", "pass a cost matrix.")
+            raise InputError("the metric 'cost' needs costs.", "pass costs=.")
         return cost_metric(costs, classes)
     known = [one.name for one in METRICS.values() if one.task == "classification"]
     name = ALIASES.get(name, name)

@@ -129,7 +129,9 @@ def open_session(model: bytes) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise InputError("exports to ONNX need onnx and onnxruntime.", "pip install 'foldwise[onnx]'.") from None
+        raise InputError(
+            "exports to ONNX need onnx and onnxruntime, which are not installed.", "run pip install 'foldwise[onnx]'."
+        ) from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # errors only
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

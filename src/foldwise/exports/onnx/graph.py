@@ -192,5 +192,7 @@ def onnx_module() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise InputError("exports to ONNX need onnx and onnxruntime.", "pip install 'foldwise[onnx]'.") from None
+        raise InputError(
+            "exports to ONNX need onnx and onnxruntime, which are not installed.", "run pip install 'foldwise[onnx]'."
+        ) from None
     return onnx

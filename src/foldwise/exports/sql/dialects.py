@@ -214,7 +214,9 @@ def sqlglot_expressions() -> Any:
     try:
         from sqlglot import exp
     except ImportError:
-        raise InputError("exports to SQL need sqlglot.", "pip install 'foldwise[sql]'.") from None
+        raise InputError(
+            "exports to SQL need sqlglot, which is not installed.", "run pip install 'foldwise[sql]'."
+        ) from None
     return exp
 
 

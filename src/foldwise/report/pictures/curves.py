@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import class_label, number, percent
+from foldwise.report.formatting import class_label, counted, number, percent
 from foldwise.report.markup import Html
 from foldwise.report.pictures.canvas import Plot, svg
 from foldwise.report.pictures.scales import Scale, around
@@ -60,7 +60,8 @@ def calibration(curves: Sequence[ReportFacts]) -> Html:
         marks.append(PLOT.line(predicted, observed, class_label(curve), f"thin s{i % 6}"))
         counts = curve.numbers("counts") or [0.0] * len(predicted)
         for x, y, n in zip(predicted, observed, counts, strict=False):
-            words = f"{class_label(curve)}: predicted {percent(x)}, observed {percent(y)} ({number(int(n))} rows)"
+            rows = counted(int(n), "row", "rows")
+            words = f"{class_label(curve)}: predicted {percent(x)}, observed {percent(y)} ({rows})"
             marks.append(PLOT.dot(x, y, words, f"f{i % 6}"))
     return svg(
         "Calibration curve",

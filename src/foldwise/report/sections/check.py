@@ -15,9 +15,11 @@ HEADS = ["column", "PSI", "KS", "JS", "missing before", "missing now", "unseen c
 
 def check_top(facts: ReportFacts) -> Html:
     """The title and the answer."""
-    changed = "Changed since training" if facts.flag("changed") else "Not changed since training"
+    state = facts.text("state") or ("changed" if facts.flag("changed") else "not changed")
+    words = {"changed": "Changed since training", "not changed": "Not changed since training"}
+    changed = words.get(state, f"{state[:1].upper()}{state[1:]}")
     rows, predicted = facts.number("rows"), facts.number("rows_predicted")
-    size = f"{number(rows)} rows"
+    size = counted(rows, "row", "rows")
     if predicted is not None and rows is not None and 0 < predicted < rows:
         size += f"; predictions are of a random sample of {number(predicted)} of them"
     return join(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import decimals, fixed, interval_text, number, percent
+from foldwise.report.formatting import counted, decimals, fixed, interval_text, number, percent
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import share_bar
 from foldwise.report.pictures.intervals import bar, ends_of
@@ -39,7 +39,8 @@ def ranked_columns(facts: ReportFacts) -> list[tuple[ReportFacts, float]]:
 
 def importance_row(entry: ReportFacts, mean: float, scale: Scale, digits: int) -> Html:
     name, low, high = entry.text("column"), entry.number("low"), entry.number("high")
-    mark = bar(scale, mean, low, high, f"{name}: {number(mean)}{interval_text(low, high)}")
+    between = "" if low == high else interval_text(low, high)  # a single fold has no interval
+    mark = bar(scale, mean, low, high, f"{name}: {number(mean)}{between}")
     return strip_row(name, mark, fixed(mean, digits))
 
 
@@ -69,7 +70,8 @@ def class_frequencies(task: ReportFacts) -> Html | None:
         for name, count in list(zip(classes, counts, strict=True))[:SHOWN]
     ]
     hidden = len(classes) - SHOWN
-    note = paragraph(f"{hidden} more classes are not shown." if hidden > 0 else None, "note")
+    more = f"{counted(hidden, 'more class is', 'more classes are')} not shown."
+    note = paragraph(more if hidden > 0 else None, "note")
     return figure(f"Rows per class of “{task.text('target')}”", strips(rows), note, class_="card")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import NOTHING, number, p_text
+from foldwise.report.formatting import NOTHING, counted, number, p_text
 from foldwise.report.markup import Html, join
 from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import Scale, around
@@ -47,7 +47,7 @@ def metric_figure(scores: list[ReportFacts], found: ReportFacts, name: str) -> H
 def slice_row(one: ReportFacts, scale: Scale, overall: float | None) -> Html:
     verdict = one.text("verdict")
     name = f"{one.text('column')}: {one.text('label')}"
-    words = f"{name}: {score_text(one)}, {number(one.number('n_rows'))} rows, {verdict}"
+    words = f"{name}: {score_text(one)}, {counted(one.number('n_rows'), 'row', 'rows')}, {verdict}"
     mark = interval(scale, one, "main" if verdict in CLEAR else "plain", words, reference=overall)
     value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'too small') else ''}"
     return strip_row(name, mark, value)

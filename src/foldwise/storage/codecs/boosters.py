@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from foldwise.errors import InputError
 from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import Files, from_json, labels_from_plain, labels_to_plain, to_json
+from foldwise.storage.missing_library import missing_library
 
 Params = dict[str, Any]
 
@@ -147,12 +148,12 @@ def read(files: Files) -> BoosterModel | BoosterRegressor:
         return BoosterRegressor(library, None, params) if quantity else BoosterModel(library, None, np.empty(0), params)
     try:
         import_module(library)
-    except ImportError as error:
-        raise InputError(
-            f"this model needs the library {library!r}, which is not installed.", "pip install 'foldwise[boosters]'"
-        ) from error
+    except (ImportError, OSError) as error:  # OSError: it needs a library of the system
+        raise missing_library(error, library) from error
     try:
         booster = LIBRARIES[library].from_bytes(files["booster"], quantity)
+    except ImportError as error:
+        raise missing_library(error) from error
     except Exception as error:  # the libraries raise errors of many types for a damaged file
         raise damaged(f"{library} cannot read its booster") from error
     if quantity:

@@ -71,7 +71,7 @@ class TrialStore:
         except ModuleNotFoundError as error:
             raise StoreError(
                 f"the store {name} needs the package {error.name}, which is not installed.",
-                "pip install 'foldwise[postgres]', and begin the URL with postgresql+psycopg://.",
+                "run pip install 'foldwise[postgres]', and begin the URL with postgresql+psycopg://.",
             ) from None
 
     def _prepare(self, transaction: StoreTransaction) -> None:

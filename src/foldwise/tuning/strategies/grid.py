@@ -56,7 +56,8 @@ class Grid:
         """
         check_lists(space)
         parts = [space] if isinstance(space, Mapping) else list(space)
-        if any(hasattr(values, "to_unit") for part in parts for values in part.values()):
+        are_dicts = all(isinstance(part, Mapping) for part in parts)  # otherwise scikit-learn says what must hold
+        if are_dicts and any(hasattr(values, "to_unit") for part in parts for values in part.values()):
             settings = list(grid_points(SearchSpace.of(space), self.n_points))
         else:
             settings = list(ParameterGrid(space))

@@ -210,7 +210,7 @@ def check_columns(items: Items, purpose: str) -> None:
     n_columns = len(np.unique(items.columns))
     if n_columns < 2:
         out = f" Left out: {listed(items.left_out)}." if items.left_out else ""
-        have = "no column" if n_columns == 0 else "one column only"
+        have = "no column" if n_columns == 0 else "only one column"
         raise InputError(
             f"{purpose} need items from at least two columns, but {have} has values that vary and repeat.{out}",
             "pass columns with categories or numbers that vary, or lower min_support.",
