@@ -78,3 +78,19 @@ def loader(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Itera
     backend = ibis.duckdb.connect() if engine == "duckdb" else ibis.sqlite.connect(tmp_path / "tables.sqlite")
     yield lambda frame: backend.create_table(f"t{next(NUMBERS)}", plain_frame(frame).to_arrow())
     backend.disconnect()
+
+
+@pytest.fixture
+def spark_interpreter(spark_session: Any) -> Iterator[None]:
+    """Spark evaluates statements step by step, which is faster if tables are small."""
+    options = {
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    before = {name: spark_session.conf.get(name) for name in options}
+    for name, value in options.items():
+        spark_session.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark_session.conf.set(name, value)

@@ -56,6 +56,8 @@ def model_frame(name: str) -> tuple[pl.DataFrame, str]:
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """An engine with the names of its tables, and a function that loads a frame."""
     engine, some = request.param
+    if engine == "spark":  # it would compile a program for each of hundreds of statements
+        request.getfixturevalue("spark_interpreter")
     with loader(engine, request, tmp_path) as load:
         yield engine, FEW if some == "few" else list(catalogue()), load
 
