@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
-from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
+from foldwise.app.special_columns import column_name, grouped, ordered, weighted, with_weight
 from foldwise.data.frames import as_polars
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
@@ -152,7 +152,7 @@ def make_task(
     read = labeled(whole, drop_unlabeled)
     n_unlabeled = whole.X.height - read.X.height
     columns = {"groups": groups, "time": time, "weights": weights}
-    named = {what: name for what, name in columns.items() if name is not None}
+    named = {what: column_name(what, name) for what, name in columns.items() if name is not None}
     check_named(read, named)
     if weights is not None:
         read = with_weight(read, weights)
@@ -291,7 +291,9 @@ def check_target(table: Table) -> None:
             )
         raise InputError(
             f"the target {table.target!r} has too many distinct values for classes: {n_distinct:,} in {n_rows:,} rows.",
-            "choose another target.",
+            "pass task='regression' if it is a quantity, or choose another target."
+            if labels.dtype.is_numeric()
+            else "choose another target.",
         )
 
 

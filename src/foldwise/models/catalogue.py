@@ -13,6 +13,7 @@ from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.data.target import Task
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.model_names import nearest_model
 from foldwise.models.column_roles import Outline, outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.shipped import SHIPPED
@@ -127,9 +128,11 @@ def spec_of(name: str | ModelSpec, about: Outline | None = None) -> ModelSpec:
     if "." in name:
         return dotted(name)
     names = known if about is None else able_names(about)
+    near = nearest_model(str(name), names)
+    start = f"did you mean {near!r}? Choose among" if near else "choose among"
     raise InputError(
         f"there is no model called {name!r}.",
-        f"choose among {', '.join(names)}, or pass the import path of an estimator, 'package.module.Class'.",
+        f"{start} {', '.join(names)}, or pass the import path of an estimator, 'package.module.Class'.",
     )
 
 
