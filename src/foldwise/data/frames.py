@@ -12,7 +12,7 @@ import polars as pl
 from foldwise.data.levels import is_missing
 from foldwise.data.table import Table
 from foldwise.data.view import array_names, frame_of, is_frame, plain_table
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 
 
 def as_polars(X: Any) -> pl.DataFrame:
@@ -65,6 +65,10 @@ def frame_in(library: Any, frame: pl.DataFrame) -> Any:
 
 def as_series(name: str, values: Any) -> pl.Series:
     """Convert one value per row to a polars series."""
+    if isinstance(values, str):
+        raise FoldwiseTypeError(
+            f"{name} must have one value per row, but is the text {values!r}.", "pass the column itself, not its name."
+        )
     if isinstance(values, nw.Series) or nw.dependencies.is_into_series(values):
         return series_of(name, nw.from_native(values, series_only=True))
     array = np.asarray(values)
