@@ -172,3 +172,22 @@ class TestTune:
         assert code == 0, error
         assert "nested cross-validation, 2 × 5 folds in order of day" in out
         assert "folds in order of day" in Path("r.html").read_text()
+
+    def test_repeated_folds(self, sales):
+        """Each of the six searches that estimate has its own test rows."""
+        told = said(*self.words, "--model", "naive_bayes", "--cv", "2x3")
+        assert 0 <= told["estimate"]["value"] <= 1
+        _, out, _ = ask(*self.words, "--model", "naive_bayes", "--cv", "2x3")
+        assert "nested cross-validation, 2 × 3 × 5 folds" in out
+
+    def test_a_test_table_is_scored_once(self, sales):
+        """The model of the best setting, fitted on the whole table, as scikit-learn scores it."""
+        sales[:80].write_csv("train.csv")
+        sales[80:].write_csv("test.csv")
+        words = ("tune", "train.csv", "--target", "sold", "--drop", "amount,day", "--strategy", "grid", "--cv", "2")
+        told = said(*words, "--model", "naive_bayes", "--test", "test.csv")
+        table = foldwise.read_table("train.csv", target="sold", drop=["amount", "day"])
+        model = catalogue()["naive_bayes"].pipeline(outline(table)).set_params(**told["best"]["setting"])
+        model.fit(table.X, table.y)
+        by_hand = model.score(sales[80:].select(table.X.columns), sales["sold"][80:].to_numpy())
+        assert told["estimate"]["test"] == pytest.approx(by_hand)
