@@ -256,7 +256,7 @@ def test_a_newer_format_and_other_zips_are_refused(bayes_file, tmp_path):
         open_model(tmp_path / "zip")
     with pytest.raises(InputError, match="model file 'nothing' does not exist"):
         open_model(tmp_path / "nothing")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is a folder, not a model file"):
         open_model(tmp_path)
 
 
