@@ -65,6 +65,13 @@ def test_the_readme_counts_the_torture_cases():
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != "predict_client.py"]
 
 
+def test_a_mistyped_name_of_the_package_is_suggested_by_python():
+    done = subprocess.run(
+        [sys.executable, "-c", "import foldwise; foldwise.read_tabel"], capture_output=True, text=True
+    )
+    assert done.stderr.strip().endswith("has no attribute 'read_tabel'. Did you mean: 'read_table'?")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(path):

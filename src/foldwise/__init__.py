@@ -5,6 +5,7 @@ The names below are loaded when first used, so `import foldwise` itself costs al
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_HOMES[name]), name)
     if name in _ROOMS:  # foldwise.plots, without importing it first
         return import_module(f"foldwise.{name}")
-    raise AttributeError(f"module 'foldwise' has no attribute {name!r}")
+    message = f"module 'foldwise' has no attribute {name!r}"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])  # for Python's own suggestion
 
 
 def __dir__() -> list[str]:

@@ -104,6 +104,16 @@ def test_a_relation_that_changed_is_seen_by_labels_only(run):
     assert found.realized[0].within is False
 
 
+def test_a_score_that_reads_like_the_end_of_the_expected_interval_is_not_outside(run):
+    table = people(400, 5)
+    found = check(run, table, labels="y")
+    [real] = found.realized[:1]
+    for value, told in ((0.6934, False), (0.75, True)):
+        expected = tuple(replace(one, low=0.6925, high=0.6931) for one in found.expected)
+        changed = replace(found, expected=expected, realized=(replace(real, value=value, within=False),))
+        assert ("than the expected interval" in " ".join(changed.sentences())) == told
+
+
 def test_rows_without_a_known_label_are_left_out(run):
     new = people(300, 7).with_columns(y=pl.Series([None, "maybe", *["yes", "no"] * 149]))
     found = check(run, new, labels="y")

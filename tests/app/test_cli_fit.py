@@ -65,7 +65,7 @@ class TestFit:
                 "accuracy",
             ),
             *("--seed", 3, "--groups", "g", "--time", "t", "--weights", "w", "--positive", "yes", "--no-rows"),
-            *("--jobs", 2, "--out", "deep/run"),
+            *("--jobs", 2, "--out", "deep/run", "--cv", "4"),
         )
         assert code == 0
         assert out == "weather: 14 rows\n\nreport  deep/run/report.html\nmodel   deep/run/model.foldwise\n"
@@ -74,11 +74,27 @@ class TestFit:
         expected = {
             "table": "t.csv", "target": "y", "budget": "5m", "models": ["knn", "naive_bayes"], "metric": "accuracy",
             "seed": 3, "groups": "g", "time": "t", "weights": "w", "positive": "yes", "rows": False, "n_jobs": 2,
+            "cv": "4",
         }  # fmt: skip
         assert expected.items() <= asked.items()
         assert asked["costs"] is None
         assert asked["command"].startswith("foldwise")
         assert asked["clock"].started > 0
+
+    def test_the_configuration_that_inspect_writes_is_passed_on(self, asked, here):
+        (here / "t.txt").write_text(
+            "id;day;zip;y\n" + "".join(f"{k};{1 + k % 28}.02.2024;0{k % 5};-9\n" for k in range(40))
+        )
+        options = ("--missing", "y=-99", "--drop", "id", "--kind", "zip=categorical")
+        assert ask("inspect", "t.txt", "--target", "y", *options, "--write-config", "c.toml")[0] == 0
+        code, _, error = ask("fit", "t.txt", "--config", "c.toml", "--test", "t.txt", "--cv", "4", "--quiet")
+        assert code == 0, error
+        assert (asked["target"], asked["task"], asked["cv"]) == ("y", "classification", "4")
+        assert asked["reading"] == {
+            "missing_values": {"y": ["-99"]},
+            "kinds": {"day": "date:%d.%m.%Y", "zip": "categorical"},
+            "drop": ["id"],
+        }
 
     def test_json_and_quiet(self, asked, here):
         (here / "t.csv").write_text("a,y\n1,2\n")

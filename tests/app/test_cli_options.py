@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,7 +16,7 @@ from sklearn.metrics import get_scorer_names
 from typer.main import get_command
 
 import foldwise
-from foldwise.app.cli import known_names
+from foldwise.app.cli import config_file, known_names
 from foldwise.app.cli.commands import app
 from foldwise.app.cli.table_options import OPTIONS
 from foldwise.evaluation.metrics.registry import ALIASES, METRICS
@@ -98,6 +99,8 @@ class TestReading:
         [
             (("--kind", "zip"), "--kind must be COLUMN=KIND, got 'zip'."),
             (("--kind", "zip=categorial"), "did you mean 'categorical'?"),
+            (("--kind", "zip=categorical,id=text"), "Hint: repeat the option: --kind zip=categorical --kind id=text."),
+            (("--kind", "day=date:%d/%m/%Y"), "Hint: pass --kind day=date:%d.%m.%Y, which fits all rows."),
             (("--kind", "day=datetime"), "did you mean 'date'?"),
             (("--kind", "zap=text"), "refers to column 'zap'"),
             (("--drop", "nobody"), "has no column 'nobody', passed as --drop."),
@@ -110,6 +113,41 @@ class TestReading:
     )
     def test_bad_input(self, messy, arguments, words):
         assert words in refused("inspect", "t.txt", *arguments)
+
+
+# an option, a value that the reader refuses, and words of the refusal, which only the reader can know
+WRONG = {
+    "--missing": ("nobody=1", "refers to column 'nobody'"),
+    "--kind": ("nobody=text", "refers to column 'nobody'"),
+    "--drop": ("nobody", "has no column 'nobody', passed as --drop."),
+    "--index": ("nobody", "nobody"),
+    "--names": ("a,b", "--names"),
+    "--separator": (";;", "--separator must be a single ASCII character"),
+    "--decimal": (";", "--decimal must be '.' or ','"),
+    "--sheet": ("1", "--sheet does not apply to"),
+    "--table": ("t", "--table does not apply to"),
+}
+
+
+PREDICTS = ("--missing", "--kind", "--drop", "--index")  # may name columns that only the training table has
+
+
+@pytest.mark.parametrize("command", COMMANDS[:-1])
+def test_every_command_passes_every_option_to_the_reader(command, tree_run, new):
+    target = ("--target", "size")
+    own = {
+        "fit": (new, *target, "--quiet"),
+        "inspect": (new,),
+        "compare": (new, *target, "--models", "knn,decision_tree"),
+        "predict": (tree_run, new),
+        "tune": (new, *target, "--model", "knn"),
+        "explore": (new, "--quiet"),
+    }[command]
+    for option, (value, words) in WRONG.items():
+        if command == "predict" and option in PREDICTS:
+            assert ask(command, *own, option, value)[0] == 0
+        else:
+            assert words in refused(command, *own, option, value)
 
 
 class TestAdvice:
@@ -180,6 +218,56 @@ class TestConfig:
         assert "exists already" in refused("inspect", "t.txt", "--write-config", "c.toml")
         assert ask("inspect", "t.txt", "--write-config", "c.toml", "--force")[0] == 0
 
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_all_options_of_a_command_can_be_in_the_file(self, here, command):
+        """What typer reads from the file is what it reads from the command line."""
+        one = get_command(app).commands[command]
+        fixed = {"budget": "30s", "cv": "3", "models": "knn"}
+        values = {}
+        for option in one.params:
+            name = next((name[2:] for name in option.opts if name.startswith("--")), None)
+            if name is not None and name not in (*config_file.NOT_OPTIONS, *config_file.REPEATED):
+                values[name] = True if option.is_flag else fixed.get(name, "7")
+        lines = [f"{name} = {'true' if value is True else json.dumps(value)}" for name, value in values.items()]
+        (here / "c.toml").write_text("\n".join([f"[{command}]", *lines]))
+        typed = [word for name, value in values.items() for word in (f"--{name}", *([] if value is True else [value]))]
+        places = ["t.csv"] if command in ("fit", "inspect", "compare", "tune", "explore") else ["run", "t.csv"]
+        from_file, from_line = (
+            one.make_context(command, [*places, *words]).params for words in (["--config", "c.toml"], typed)
+        )
+        assert len(values) > 12
+        assert {**from_file, "config": None} == from_line
+
+    def test_every_suggestion_is_an_option_when_its_mark_is_removed(self, here):
+        rng = np.random.default_rng(0)
+        frame = pl.DataFrame(
+            {
+                "code": [int(1000 + 37 * k) for k in rng.permutation(120)],
+                "Speaker Number": [k % 9 for k in range(120)],
+                "same": ["x"] * 120,
+                "when": pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 4, 29), eager=True),
+                "y": ["a", "b", None] * 40,
+            }
+        )
+        frame.write_parquet("t.parquet")
+        for target in ((), ("--target", "y")):
+            assert ask("inspect", "t.parquet", *target, "--write-config", "c.toml", "--force")[0] == 0
+            lines = (here / "c.toml").read_text().splitlines()
+            marked = [k for k, line in enumerate(lines) if re.match(r'# ("[^"]+"|[a-z-]+) = ', line)]
+            names = [lines[k].split(" = ")[0].removeprefix("# ") for k in marked]
+            assert {"drop", "groups", "budget", "metric", "models", "cv", '"same"', '"when"'} <= {*names}
+            assert ("target" in names) == (not target)
+            assert ("drop-unlabeled" in names) == bool(target)
+            for k, name in zip(marked, names, strict=True):
+                if lines[k].endswith("= "):  # a name is to be filled in
+                    continue
+                others = [line for line in lines if not line.startswith(f"{name} = ")]
+                at = others.index(lines[k])
+                above = ["[missing]"] if "# [missing]" in others[at - 2 : at] else []
+                changed = [*others[:at], *above, lines[k].removeprefix("# "), *others[at + 1 :]]
+                (here / "changed.toml").write_text("\n".join(changed))
+                config_file.options_of(here / "changed.toml", "fit")
+
     def test_names_cannot_break_the_file(self, here):
         nasty = ['a"b', "new\nline = 1", "x]\n[missing", "tab\t", "\x7f", "日本", "c\\d"]
         pl.DataFrame({name: [k, k + 1, 5] for k, name in enumerate(nasty)}).write_parquet("t.parquet")
@@ -212,6 +300,8 @@ class TestBeforeAnythingIsLoaded:
             (("tune", "--model", "svm"), "did you mean 'rbf_svm'?"),
             (("fit", "--jobs", "0"), "--jobs must be at least 1, got 0."),
             (("fit", "--jobs", "-2"), "--jobs must be at least 1, got -2."),
+            (("fit", "--cv", "2x5", "--time", "day"), "folds in order of time cannot be repeated."),
+            (("tune", "--model", "knn", "--cv", "2x5", "--time", "day"), "folds in order of time cannot be repeated."),
             (("fit", "--cv", "0"), "--cv must be a number of folds (at least 2)"),
             (("fit", "--metric", "auk"), "there is no metric called 'auk'. Hint: did you mean 'auc'?"),
             (("fit", "--metric", "average_precision"), "there is no metric called 'average_precision'."),
@@ -339,6 +429,7 @@ class TestFirstTries:
             ("RandomForestClassifier", "random_forest"),
             ("HistGradientBoostingRegressor", "hist_gradient_boosting"),
             ("LGBMClassifier", "lightgbm"),
+            ("hgb", "hist_gradient_boosting"),
             ("KNeighborsClassifier", "knn"),
             ("SVC", "rbf_svm"),
             ("IBk", "knn"),

@@ -7,14 +7,17 @@ import os
 import pickle
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
 from foldwise import NaiveBayes
+from foldwise.models import catalogue, outline
 from tests.app.command_line import ask, refused
 from tests.app.runs import TABLE, folder_of, pipeline
+from tests.models.tables import table_of
 
 
 class TestPredict:
@@ -146,6 +149,9 @@ class TestExplain:
         assert all(len(line) <= 80 for line in out.splitlines())
 
 
+VALUES = table_of(TABLE.X, np.linspace(0, 1, 120))
+
+
 def test_missing_values_and_kinds_of_the_training_table_are_known(here, tmp_path):
     about = {"missing_values": {"size": ["-999"]}, "kinds": {"day": "date:%d/%m/%Y"}}
     run = folder_of(tmp_path / "known", pipeline("decision_tree"), TABLE.X, reading=about)
@@ -173,3 +179,20 @@ def test_a_column_called_class_is_kept(here, tree_run, new):
     out = pl.read_csv("out.csv")
     assert out["class"].unique().to_list() == ["own"]
     assert "predicted_class" in out.columns
+
+
+def test_the_columns_of_predictions_are_documented(here, tree_run, new):
+    """The prefix, and each name after it."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "file-formats.md").read_text()
+    value_run = folder_of(
+        here / "value", catalogue()["mean"].pipeline(outline(VALUES)).fit(VALUES.X, VALUES.y), VALUES.X
+    )
+    for run, classes in ((tree_run, ("up", "down")), (value_run, ())):
+        assert ask("predict", run, new, "-o", "out.csv", "--quiet")[0] == 0
+        found = pl.read_csv("out.csv").columns
+        assert all(name.startswith("predicted_") for name in found)
+        of_classes = {f"predicted_p_{name}" for name in classes}
+        assert of_classes <= {*found}
+        for name in {*found} - of_classes:
+            assert f"| `{name}` |" in text
+    assert "| `predicted_p_…` |" in text

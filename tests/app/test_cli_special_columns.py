@@ -172,3 +172,23 @@ class TestTune:
         assert code == 0, error
         assert "nested cross-validation, 2 × 5 folds in order of day" in out
         assert "folds in order of day" in Path("r.html").read_text()
+
+    def test_repeated_folds(self, sales):
+        """There are six searches that estimate, each with its own test rows, and one on all rows."""
+        words = (*self.words[:-2], "--model", "decision_tree", "--strategy", "random", "--trials", "2", "--jobs", "1")
+        code, out, error = ask(*words, "--cv", "2x3")
+        assert code == 0, error
+        assert "nested cross-validation, 2 × 3 × 5 folds" in out
+        assert "\n76 models scored" in out  # 7 searches of 2 settings on 5 folds, and 6 models on the outer ones
+
+    def test_a_test_table_is_scored_once(self, sales):
+        """The model of the best setting, fitted on the whole table, as scikit-learn scores it."""
+        sales[:80].write_csv("train.csv")
+        sales[80:].write_csv("test.csv")
+        words = ("tune", "train.csv", "--target", "sold", "--drop", "amount,day", "--strategy", "random", "--cv", "2")
+        told = said(*words, "--model", "naive_bayes", "--trials", "2", "--jobs", "1", "--test", "test.csv")
+        table = foldwise.read_table("train.csv", target="sold", drop=["amount", "day"])
+        model = catalogue()["naive_bayes"].pipeline(outline(table)).set_params(**told["best"]["setting"])
+        model.fit(table.X, table.y)
+        by_hand = model.score(sales[80:].select(table.X.columns), sales["sold"][80:].to_numpy())
+        assert told["estimate"]["test"] == pytest.approx(by_hand)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from foldwise import Calibrated, CostSensitive, NaiveBayes, open_model, save_model
 from foldwise.app.explaining import explain, worked_tables
 from foldwise.ensembles import Ensemble
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.contributions import DEFAULT_PREDICTIONS, MIN_PROBA, log_odds_of
 from foldwise.models import catalogue, outline
 from foldwise.models.feature_selection import SelectInformative
@@ -203,3 +203,9 @@ class TestTheWorkedTable:
         [worked] = worked_tables(model, TABLE.X[:1])
         notes = {one.column: one.note for one in worked.factors}
         assert {name for name, note in notes.items() if note == "left out by feature selection"} == blank
+
+
+def test_the_path_of_a_model_is_refused_with_what_opens_it():
+    table = mixed(20)
+    with pytest.raises(FoldwiseTypeError, match=r"is the path 'run'. Hint: open the model file with open_model"):
+        explain("run", table.X[:1], table.X)

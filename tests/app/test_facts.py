@@ -99,6 +99,13 @@ def test_a_budget_too_short_for_most_models_is_told():
     result = made_up_result(strength)
     facts = make_facts(result, leaderboard(result), [], TIMES)
     assert any("Only 1 of 3 models" in words for words in facts["audit"]["warnings"])
+    assert "Not evaluated: decision tree, logistic regression (ValueError: it cannot)." in facts["audit"]["warnings"]
+
+
+def test_a_chosen_model_without_a_result_is_named_although_most_have_one():
+    result = made_up_result({"naive_bayes": 1.5, "logistic_regression": 1.0, "decision_tree": None})
+    warnings = make_facts(result, leaderboard(result), [], TIMES)["audit"]["warnings"]
+    assert "Not evaluated: decision tree (ValueError: it cannot)." in warnings
 
 
 def test_the_area_of_the_curve_is_the_area_of_the_headline(result, facts):

@@ -14,7 +14,7 @@ from foldwise.app import file_predictions
 from foldwise.app.file_predictions import predict_file
 from foldwise.app.unknown_categories import known_levels
 from foldwise.data.reading import batches
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from tests.app.runs import COSTS, TABLE, folder_of, pipeline
 from tests.slow import slow
 
@@ -211,3 +211,10 @@ def test_text_that_a_spreadsheet_would_execute_is_made_harmless(tmp_path):
     assert raw["=note"].to_list() == X["=note"].to_list()
     assert set(raw["predicted_class"]) == {"@b", "a"}
     assert pl.read_parquet(tmp_path / "safe.parquet")["=note"].to_list() == X["=note"].to_list()
+
+
+def test_a_frame_in_memory_is_refused_with_what_predicts_it(run, tmp_path):
+    with pytest.raises(FoldwiseTypeError, match=r"path of a file, got DataFrame.*open_model\(path\).predict\(frame\)"):
+        predict_file(run, TABLE.X, tmp_path / "out.csv")
+    with pytest.raises(InputError, match=r"'run' is a folder, not a model file. Hint: open '.*model.foldwise'"):
+        open_model(run)

@@ -111,6 +111,9 @@ def test_held_out_rows_are_stratified_whole_groups_or_the_latest():
 def test_columns_that_are_not_features_are_named():
     rng = np.random.default_rng(1)
     table = table_of(who=np.arange(120) // 6, w=rng.uniform(1, 2, 120), number=np.arange(120))
+    timed = fake_fit(table.with_columns(t=np.arange(120) // 2), target="y", models=["naive_bayes"], time="t")
+    assert "not used as features: 't' (the time);" in " ".join(str(timed).split())
+    assert "time: 't' was used as time and left out of the features." in timed.facts["audit"]["notes"]
     run = fake_fit(table, target="y", models=["naive_bayes"], groups="who", weights="w")
     said = " ".join(str(run).split())
     assert "not used as features: 'who' (the groups); 'w' (the weights); 'number' (it identifies rows" in said

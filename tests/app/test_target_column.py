@@ -62,6 +62,14 @@ def test_what_cannot_be_joined_is_refused() -> None:
         foldwise.fit("examples/weather.csv", y)
     with pytest.raises(TypeError, match="y must have one value per row, but is the text 'kind'"):
         foldwise.fit(X.assign(kind=SPECIES), "kind")
+    for wrong in ({"groups": pd.Series(y)}, {"weights": np.ones(150)}, {"time": y.tolist()}):
+        [what] = wrong
+        with pytest.raises(TypeError, match=f"{what} must be the name of a column, got .*pass its name as {what}="):
+            foldwise.fit(X, y, **wrong)
+    with pytest.raises(ValueError, match=r"16 in 20 rows. Hint: pass task='regression' if it is a quantity"):
+        foldwise.fit(X[:20], np.minimum(np.arange(20), 15))
+    with pytest.raises(ValueError, match=r"there is no model called 'GaussianNB'. Hint: did you mean 'naive_bayes'?"):
+        foldwise.fit(X, y, models=["GaussianNB"])
     with pytest.raises(ValueError, match="multi-output"):
         foldwise.fit(X, np.column_stack([y, y]))
 

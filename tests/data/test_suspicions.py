@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from foldwise import read_table
+from foldwise.data.findings import find
 from foldwise.data.target import encode_target
 
 
@@ -128,3 +129,25 @@ def test_types_of_times_are_named_in_words(tmp_path):
     pl.DataFrame(times).write_parquet(tmp_path / "t.parquet")
     [found] = read_table(tmp_path / "t.parquet").findings
     assert found.reason == "timestamps from 2024-01-01 00:00:00 to 2024-01-09 00:00:00"
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "words"),
+    [
+        (["28:16", "1:30", "12:10"], "date", "text written as a duration, such as '28:16'"),
+        (["23:16", "1:30", "12:10"], "date", "text written as a time of day, such as '23:16'"),
+        (["5 days", "3 days", "1 day"], "date", "text written as a duration, such as '5 days'"),
+        (["5 days late", "3 days late", "1 day late"], "categorical", "3 categories"),
+        (["3/14/2024 2:30 PM", "3/15/2024 1:05 AM", "4/1/2024 1:05 AM"], "date", "text written as day, month and year"),
+    ],
+)
+def test_durations_are_told_from_times_of_day_and_from_words(cells, kind, words):
+    found = find(pl.Series("x", cells))
+    assert found.kind == kind
+    assert found.reason.startswith(words)
+
+
+def test_decimal_commas_are_named_only_where_there_are_some(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n" + "1,5;10%\n2,5;5%\n" * 5)
+    [note] = read_table(tmp_path / "t.csv").notes.about("numbers")
+    assert "It has percent signs (13% becomes 13), as in '10%'" in note.text

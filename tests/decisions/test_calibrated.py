@@ -117,6 +117,12 @@ def test_a_frozen_model_is_calibrated_as_by_scikit_learn(method):
     assert ours.estimator_.estimator is frozen.estimator
 
 
+def test_prefit_names_the_frozen_estimator():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InputError, match=r"got 'prefit'.*pass Calibrated\(FrozenEstimator\(model\)\)"):
+        Calibrated(GaussianNB().fit(X, y), cv="prefit").fit(X, y)
+
+
 def test_a_frozen_model_may_know_classes_that_calibration_rows_do_not_have():
     X, y = load_iris(return_X_y=True)
     frozen = FrozenEstimator(GaussianNB().fit(X, np.array(list("abc"))[y]))

@@ -319,3 +319,11 @@ def test_curves_take_params_and_return_times(rng):
         np.testing.assert_allclose(ours, theirs)
     with pytest.raises(InputError, match="exploit_incremental_learning must be False"):
         learning_curve(GaussianNB(), X, y, exploit_incremental_learning=True)
+
+
+def test_the_warning_about_failed_fits_ends_its_sentences():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(FitFailedWarning) as found:
+        learning_curve(NaiveBayes(), X, y, cv=3, train_sizes=[10, 60])
+    [text] = [str(one.message) for one in found]
+    assert text.endswith("at a time. Hint: pass shuffle=True if the rows are sorted by class.")

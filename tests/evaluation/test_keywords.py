@@ -86,3 +86,8 @@ def test_nested_cv_scores_by_another_metric_than_the_search(search: Any) -> None
     np.testing.assert_allclose(found.scores, expected)
     assert found.metric == "roc_auc_ovr"
     assert found.estimate.search_score is None
+
+
+def test_a_parameter_of_the_search_is_pointed_out() -> None:
+    with pytest.raises(TypeError, match=r"'n_jobs'.*Hint: pass it to GridSearchCV. fit accepts 'sample_weight'"):
+        nested_cv(SEARCH, X, y, 2, n_jobs=2)

@@ -156,7 +156,8 @@ def test_any_classifier_by_its_dotted_name():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("forest", "there is no model called 'forest'. Hint: did you mean 'random_forest'. Choose among mean"),
+        ("forest", r"there is no model called 'forest'. Hint: did you mean 'random_forest'\? Choose among mean"),
+        ("cobweb", "there is no model called 'cobweb'. Hint: choose among mean"),
         ("sklearn.ensemble.Nothing", "cannot be imported"),
         ("no_such_package.Model", "cannot be imported"),
         ("sklearn.cluster.KMeans", "is not a classifier or regressor"),

@@ -90,6 +90,8 @@ def test_zones_are_compared_in_utc_but_the_calendar_is_local():
     [
         (["31.12.2020", "01.02.2021"], "%d.%m.%Y", "x_month", [12, 2]),
         (["Jan 5, 2020", "Feb 6, 2020"], "%B %d, %Y", "x_elapsed", [0, 32]),
+        (["3/14/2024 2:30 PM", "12/1/2024 12:05 am"], "%m/%d/%Y %I:%M %p", "x_hour", [14.5, 5 / 60]),
+        (["2024/03/14 01:00:30 AM"], "%Y/%m/%d %I:%M:%S %p", "x_hour", [1 + 30 / 3600]),
         (["10:30", "23:59:30"], "time", "x_hour", [10.5, 23 + 59.5 / 60]),
         (["36:15:00", "00:00:30"], "duration", "x_seconds", [130_500, 30]),
         (["1h 30m", "90 min"], "duration", "x_seconds", [5400, 5400]),
@@ -122,6 +124,8 @@ def test_doubt_and_other_columns_are_refused():
         DateFeatures().fit(pl.DataFrame({"x": [1, 2]}))
     with pytest.raises(InputError, match="parts must be 'elapsed'"):
         DateFeatures(parts=["holiday"]).fit(FRAME)
+    with pytest.raises(FoldwiseTypeError, match=r"parts must be a list of names, got 'year'. Hint: pass \['year'\]"):
+        DateFeatures(parts="year").fit(FRAME)
     with pytest.raises(InputError, match="'day' contained dates when the model was fitted, but is now of type Int64"):
         DateFeatures().fit(FRAME.select("day")).transform(pl.DataFrame({"day": [1]}))
 

@@ -14,6 +14,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
+from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldwise import TableEncoder, cross_val_score, open_model, read_table, save_model
@@ -150,3 +151,28 @@ def test_arrays_and_frames_of_any_library_are_encoded_alike() -> None:
     np.testing.assert_allclose(TableEncoder().fit_transform(pl.DataFrame(X[["size", "id"]])), expected)
     assert TableEncoder().fit(numbers).get_feature_names_out().tolist()[0] == "x0"
     assert make_pipeline(TableEncoder(), Ridge()).fit(numbers, np.arange(120)).predict(numbers).shape == (120,)
+
+
+DENSE = {"encoding": "trees"}  # for models that refuse sparse matrices, which texts become otherwise
+MODELS: dict[str, Any] = {
+    "LogisticRegression": {},
+    "LinearSVC": {},
+    "SVC": {},
+    "KNeighborsClassifier": {},
+    "MLPClassifier": {},
+    "RandomForestClassifier": {},
+    "DecisionTreeClassifier": DENSE,
+    "GaussianNB": DENSE,
+    "LinearDiscriminantAnalysis": DENSE,
+    "HistGradientBoostingClassifier": DENSE,
+    "GaussianProcessClassifier": DENSE,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_model_of_scikit_learn_takes_a_mixed_frame(name: str) -> None:
+    X, y = mixed()
+    kinds = dict(all_estimators(type_filter="classifier"))
+    model = make_pipeline(TableEncoder(**MODELS[name]), kinds[name]())
+    assert model.fit(X[:90], y[:90]).predict(X[90:]).shape == (30,)

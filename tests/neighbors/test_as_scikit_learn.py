@@ -175,11 +175,14 @@ def test_who_else_is_asked_does_not_matter(rng, metric):
     np.testing.assert_array_equal(model.set_params(n_jobs=1).kneighbors(X)[1], indices)
 
 
+@pytest.mark.parametrize(
+    "models", [(KNNClassifier, peer.KNeighborsClassifier), (KNNRegressor, peer.KNeighborsRegressor)]
+)
 @pytest.mark.parametrize("mode", ["connectivity", "distance"])
-def test_the_graph_of_neighbors_is_that_of_scikit_learn(mode):
+def test_the_graph_of_neighbors_is_that_of_scikit_learn(mode, models):
     X, y = load_iris(return_X_y=True)
     X = X + 1e-3 * np.random.default_rng(0).normal(size=X.shape)  # no equal distances
-    ours, theirs = KNNClassifier(4).fit(X, y), peer.KNeighborsClassifier(4).fit(X, y)
+    ours, theirs = (model(4).fit(X, y) for model in models)
     for query, k in ((X[:20], None), (None, 3)):
         found, expected = (one.kneighbors_graph(query, k, mode=mode) for one in (ours, theirs))
         assert found.format == expected.format == "csr"

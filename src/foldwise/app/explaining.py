@@ -5,6 +5,7 @@ The Shapley values are computed in `evaluation/contributions.py`. This file unwr
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
 from foldwise.decisions import Calibrated, CostSensitive
 from foldwise.ensembles import Ensemble
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.contributions import Contributions, contributions_of
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import match_columns
@@ -67,6 +68,10 @@ def explain(
     >>> bool(abs(found.base + found.values.sum() - found.total) < 1e-9)
     True
     """
+    if isinstance(model, str | os.PathLike):
+        raise FoldwiseTypeError(
+            f"model must be a fitted model, but is the path {str(model)!r}.", "open the model file with open_model."
+        )
     inner = getattr(model, "model", model)
     quantity = is_regressor(inner)
     if not quantity and not hasattr(model, "classes_"):

@@ -28,7 +28,7 @@ from foldwise.data.reading.batches import BLOCK, read_batches
 from foldwise.data.reading.declarations import STORED, base_kind
 from foldwise.data.schema import listing
 from foldwise.decisions.conformal.levels import set_text
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import ignored_columns, match_columns
@@ -137,6 +137,11 @@ def predict_file(
     14
     >>> folder.cleanup()
     """
+    if not is_engine_table(table) and not isinstance(table, str | os.PathLike):
+        raise FoldwiseTypeError(
+            f"table must be the path of a file, got {type(table).__name__}.",
+            "to predict a frame in memory, use open_model(path).predict(frame).",
+        )
     model = run if isinstance(run, StoredModel) else open_run(run).model
     predictor = predictor_of(model, costs, tuple(keep))
     if isinstance(out, str | Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,17 @@ from numpy.typing import NDArray
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.dates import dates_of
 from foldwise.data.table import Table
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
+
+
+def column_name(what: str, given: Any) -> str:
+    """Return the name of a column, and refuse its cells, which scikit-learn would take."""
+    if isinstance(given, str):
+        return given
+    raise FoldwiseTypeError(
+        f"{what} must be the name of a column, got {type(given).__name__}.",
+        f"add the values to the table as a column, and pass its name as {what}=.",
+    )
 
 
 def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:

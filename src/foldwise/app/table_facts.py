@@ -39,7 +39,8 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
         were = "was" if task.n_unlabeled == 1 else "were"
         warnings.append(f"{rows} without a value in {task.table.target!r} {were} dropped.")
     warnings += [*numbers_as_classes(result), *setup.metric.check_target(task.y)]
-    warnings += [*never_predicted(result), *missing_members(result), *unfinished_models(result, times)]
+    warnings += [*never_predicted(result), *missing_members(result)]
+    warnings += [*unfinished_models(result, times), *unevaluated_choices(result)]
     warnings += [*overrun(times), *shared_rows(result), *unseen_classes(result)]
     names = {result.final.selection.candidates[i].model for i in result.final.weights}
     inside = sorted(setup.specs[name].title for name in names if name in HOLDING_ROWS)
@@ -106,6 +107,18 @@ def unfinished_models(result: FitResult, times: RunTimes) -> list[str]:
         if loading > FIRST_LOADING:
             words += " If this was the first run after the installation, the next one will load them faster."
     return [f"{words} With a larger budget, another model may turn out best."]
+
+
+def unevaluated_choices(result: FitResult) -> list[str]:
+    """Name the models that the user chose and that have no result, with the reason."""
+    setup, finished = result.setup, {one.model for one in result.search.finished}
+    if setup.config.models is None:
+        return []
+    reasons: dict[str, list[str]] = {}
+    for name, spec in setup.specs.items():
+        if name not in finished:
+            reasons.setdefault(result.search.unfinished_reason(name)[1], []).append(spec.title)
+    return [f"Not evaluated: {', '.join(titles)} ({why.removesuffix('.')})." for why, titles in reasons.items()]
 
 
 def overrun(times: RunTimes) -> list[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
-from foldwise.app.special_columns import grouped, ordered, weighted, with_weight
+from foldwise.app.special_columns import column_name, grouped, ordered, weighted, with_weight
 from foldwise.data.frames import as_polars, check_kind
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
@@ -152,7 +152,7 @@ def make_task(
     read = labeled(whole, drop_unlabeled)
     n_unlabeled = whole.X.height - read.X.height
     columns = {"groups": groups, "time": time, "weights": weights}
-    named = {what: name for what, name in columns.items() if name is not None}
+    named = {what: column_name(what, name) for what, name in columns.items() if name is not None}
     check_named(read, named)
     if weights is not None:
         read = with_weight(read, weights)
@@ -273,11 +273,6 @@ def without(table: Table, columns: Sequence[str]) -> Table:
 
 def check_named(table: Table, named: dict[str, str]) -> None:
     for what, name in named.items():
-        if not isinstance(name, str):
-            raise FoldwiseTypeError(
-                f"{what} must be the name of a column, got {type(name).__name__}.",
-                "add the values to the table as a column, and pass its name.",
-            )
         if name == table.target:
             raise InputError(f"{name!r} is the target, so it cannot be used as {what}=.", "choose another column.")
         if name not in table.X.columns:
@@ -301,7 +296,9 @@ def check_target(table: Table) -> None:
             )
         raise InputError(
             f"the target {table.target!r} has too many distinct values for classes: {n_distinct:,} in {n_rows:,} rows.",
-            "choose another target.",
+            "pass task='regression' if it is a quantity, or choose another target."
+            if labels.dtype.is_numeric()
+            else "choose another target.",
         )
 
 

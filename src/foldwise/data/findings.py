@@ -16,7 +16,7 @@ import polars as pl
 from foldwise.data.column_scan import ColumnScan
 from foldwise.data.notes import hanging
 from foldwise.data.ordinal_scales import ordering_of
-from foldwise.data.reading.dates import formats_of
+from foldwise.data.reading.dates import DURATION, formats_of
 from foldwise.data.schema import SHOWN_COLUMNS, listing, more_columns
 from foldwise.errors import InputError
 
@@ -26,8 +26,8 @@ MANY_DIGITS = 100_000_000
 FEW_ROWS = 20  # with fewer rows, values may all differ by chance
 DATES = (
     (r"^\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$", "year-month-day"),
-    (r"^\d{4}/\d{1,2}/\d{1,2}( \d{1,2}:\d{2}(:\d{2})?)?$", "year/month/day"),
-    (r"^\d{1,2}[/.\-]\d{1,2}[/.\-](\d{2}|\d{4})( \d{1,2}:\d{2}(:\d{2})?)?$", "day, month and year"),
+    (r"^\d{4}/\d{1,2}/\d{1,2}( \d{1,2}:\d{2}(:\d{2})?( [AaPp][Mm])?)?$", "year/month/day"),
+    (r"^\d{1,2}[/.\-]\d{1,2}[/.\-](\d{2}|\d{4})( \d{1,2}:\d{2}(:\d{2})?( [AaPp][Mm])?)?$", "day, month and year"),
     (r"^\d{1,2}:\d{2}(:\d{2})?$", "a time of day"),
     (r"(?i)^-?(\d+ days?,? )?\+?\d+:\d{2}:\d{2}(\.\d+)?$", "a duration"),
     (r"^-?P(\d+[WD])*(T(\d+(\.\d+)?[HMS])+)?$", "a duration"),
@@ -263,8 +263,11 @@ def look_at_text(present: pl.Series, n_rows: int, n_different: int, has_levels: 
     if not has_levels:
         for pattern, words in DATES:
             if re.match(pattern, present[0]) and bool(present.str.contains(pattern).all()):
-                if words == "duration" and formats_of(present) != ["duration"]:
-                    continue
+                if words in ("a duration", "a time of day"):
+                    forms = formats_of(present)
+                    if words == "a duration" and forms != [DURATION]:
+                        continue  # 5 days late
+                    words = "a duration" if forms == [DURATION] else words  # 28:15 is not a time of day
                 return "date", f"text written as {words}, such as {short(present[0])}"
         if n_different > 0.2 * len(present) and n_different >= FEW_ROWS:
             long = look_at_many_texts(present, n_rows, n_different)

@@ -74,6 +74,10 @@ def frame_in(library: Any, frame: pl.DataFrame) -> Any:
 
 def as_series(name: str, values: Any) -> pl.Series:
     """Convert one value per row to a polars series."""
+    if isinstance(values, str):
+        raise FoldwiseTypeError(
+            f"{name} must have one value per row, but is the text {values!r}.", "pass the column itself, not its name."
+        )
     if isinstance(values, nw.Series) or nw.dependencies.is_into_series(values):
         return series_of(name, nw.from_native(values, series_only=True))
     array = np.asarray(values)

@@ -224,6 +224,12 @@ class Calibrated(Wrapper):
 
 def calibration_splits(cv: Any, X: Any, y: Any, codes: NDArray[np.integer[Any]]) -> Sequence[Split]:
     """Split training rows so that each row is held out once; splits with a single training class are dropped."""
+    if isinstance(cv, str):
+        raise InputError(
+            f"cv must be a number of folds, a splitter or a list of splits, got {cv!r}.",
+            "to calibrate a model as it was fitted, pass Calibrated(FrozenEstimator(model)), with scikit-learn's "
+            "FrozenEstimator.",
+        )
     if isinstance(cv, int | np.integer) and cv is not True and cv is not False:
         largest = int(np.bincount(codes).max())
         folds = min(whole_at_least("cv", cv, 2), largest)

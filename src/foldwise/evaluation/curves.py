@@ -143,7 +143,7 @@ def learning_curve(
     def where(_: int, number: int) -> str:
         return f"the fit on {sizes[number % len(sizes)]} training rows of split {number // len(sizes)}"
 
-    hint = "" if shuffle else ". Hint: pass shuffle=True if the rows are sorted by class."
+    hint = "" if shuffle else " Hint: pass shuffle=True if the rows are sorted by class."
     outcome = request.scores([{}], parts, n_jobs, error_score, where, hint, verbose=verbose)
     shape = (len(request.splits), len(sizes))
     train_scores, test_scores, fit_times = (table[0].reshape(shape).T for table in outcome)

@@ -40,9 +40,10 @@ def report_failures(
             raise error
         if n_failed == n_models:
             raise InputError(
-                f"All the {n_failed} fits failed. {first}", "pass error_score='raise' to see the traceback."
+                f"All the {n_failed} fits failed. {sentence(first)}", "pass error_score='raise' to see the traceback."
             ) from error
-        message = f"{n_failed} fits failed out of a total of {n_models}; their score is {error_score}. {first}{hint}"
+        score = f"their score is {error_score}"
+        message = f"{n_failed} fits failed out of a total of {n_models}; {score}. {sentence(first)}{hint}"
         warnings.warn(message, FitFailedWarning, stacklevel=stacklevel)
     if unscored:
         i, number, name, error = unscored[0]
@@ -56,6 +57,15 @@ def report_failures(
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+def sentence(text: str) -> str:
+    """End a text with one period.
+
+    >>> sentence("no rows"), sentence("no rows. Hint: pass some.")
+    ('no rows.', 'no rows. Hint: pass some.')
+    """
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def with_error_score(

@@ -92,11 +92,17 @@ def check_fit_params(function: str, model: Any, fit_params: Mapping[str, Any]) -
     accepted = fit_arguments(model)
     unknown = [] if accepted is None else [name for name in fit_params if name not in accepted]
     if unknown:
+        hint = f"pass it to {type(model).__name__}. " if unknown[0] in own_parameters(model) else ""
         raise FoldwiseTypeError(
             f"{function} got an unexpected keyword argument {unknown[0]!r}, and fit of {type(model).__name__} does not "
             "accept it either.",
-            f"fit accepts {listing(sorted(accepted)) if accepted else 'X and y only'}.",
+            f"{hint}fit accepts {listing(sorted(accepted)) if accepted else 'X and y only'}.",
         )
+
+
+def own_parameters(model: Any) -> set[str]:
+    """Name the parameters of an estimator itself, without those of estimators inside."""
+    return set(model.get_params(deep=False)) if hasattr(model, "get_params") else set()
 
 
 def fit_arguments(model: Any) -> set[str] | None:

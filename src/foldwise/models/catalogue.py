@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +13,7 @@ from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.data.target import Task
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.model_names import nearest_model
 from foldwise.models.column_roles import Outline, outline
 from foldwise.models.preprocessing import scaled
 from foldwise.models.shipped import SHIPPED
@@ -133,8 +133,8 @@ def spec_of(name: str | ModelSpec, about: Outline | None = None) -> ModelSpec:
     if "." in name:
         return dotted(name)
     names = known if about is None else able_names(about)
-    near = get_close_matches(name, names, 1, 0.5)
-    start = f"did you mean {near[0]!r}? Choose among" if near else "choose among"
+    near = nearest_model(str(name), names)
+    start = f"did you mean {near!r}? Choose among" if near else "choose among"
     raise InputError(
         f"there is no model called {name!r}.",
         f"{start} {', '.join(names)}, or pass the import path of an estimator, 'package.module.Class'.",

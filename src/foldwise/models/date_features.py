@@ -96,6 +96,8 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
             The fitted transformer.
         """
+        if isinstance(self.parts, str):
+            raise FoldwiseTypeError(f"parts must be a list of names, got {self.parts!r}.", f"pass [{self.parts!r}].")
         for part in self.parts:
             one_of("parts", part, PARTS)
         frame = as_polars(X)

@@ -76,9 +76,9 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
     except FileNotFoundError as error:
         raise InputError(f"model file {name!r} does not exist.", "check the path.") from error
     except IsADirectoryError as error:
-        raise InputError(
-            f"{name!r} is a folder, not a model file.", "pass the file model.foldwise of a run folder."
-        ) from error
+        inside = Path(path) / "model.foldwise"
+        hint = f"open {str(inside)!r}." if inside.is_file() else WRITTEN
+        raise InputError(f"{name!r} is a folder, not a model file.", hint) from error
     except OSError as error:
         raise InputError(f"{name!r} cannot be read: {error.strerror}.") from error
     if not data.startswith(b"PK"):

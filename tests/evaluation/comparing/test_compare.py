@@ -132,6 +132,10 @@ def test_groups_stay_together():
     again = compare({"a": GaussianNB(), "b": KNNClassifier(1)}, X, Y, groups=groups, cv=StratifiedGroupKFold(5))
     wanted = cross_val_score(GaussianNB(), X, Y, groups=groups, cv=StratifiedGroupKFold(5))
     np.testing.assert_array_equal(again.scores[again.names.index("a")], wanted)
+    folds = StratifiedGroupKFold(5, shuffle=True, random_state=0)
+    wanted = cross_val_score(GaussianNB(), X, Y, groups=groups, cv=folds)
+    again = compare({"a": GaussianNB(), "b": KNNClassifier(1)}, X, Y, groups=groups, cv=5)
+    np.testing.assert_array_equal(again.scores[again.names.index("a")], wanted)
 
 
 def test_regressors_by_r2_or_another_metric():

@@ -16,7 +16,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from foldwise import Table, duplicate_groups, find_leaks, read_table
 from foldwise.data.frames import as_polars, as_series
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.leaks.likeness import Likeness
 from tests.conftest import mixed_columns
 from tests.tables import catalogue
@@ -323,3 +323,8 @@ def test_what_rows_cannot_show_is_said(shown):
     assert not found.of("leak")
     assert "Not checked" in shown(found)
     assert "feature selection" in shown(found).replace("\n", " ")
+
+
+def test_the_name_of_a_column_is_no_target():
+    with pytest.raises(FoldwiseTypeError, match="target must have one value per row, but is the text 'y'"):
+        find_leaks(pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}), "y")

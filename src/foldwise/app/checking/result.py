@@ -184,7 +184,8 @@ class CheckResult:
             if real.promise is not None:
                 words += f". {promise_words(real, real.promise)}"
             found.append(f"{words}.")
-            if real.within is False:
+            ends = {number(end) for one in self.expected if one.title == real.title for end in (one.low, one.high)}
+            if real.within is False and number(real.value) not in ends:  # outside by less than is shown
                 found.append(self._outside_words(real))
         return found
 

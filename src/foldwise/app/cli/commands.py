@@ -154,7 +154,7 @@ def fit(
     check_metric(metric, scorers=False)
     check_task(task)
     check_jobs(jobs)
-    check_folds(cv, test=test is not None)
+    check_folds(cv, test=test is not None, in_time=time is not None)
     check_budget(budget)
     from foldwise.app.cli.fit import FitRequest, fit
 

@@ -12,7 +12,6 @@ from foldwise.app.cli.known_names import (
     METRIC_ALIASES,
     METRICS_ELSEWHERE,
     MODELS,
-    NAMED_ELSEWHERE,
     PINBALL,
     SCORERS,
     STRATEGIES,
@@ -21,22 +20,9 @@ from foldwise.app.cli.known_names import (
 )
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
+from foldwise.model_names import nearest_model
 
 MOST_JOBS_PER_CORE = 16
-
-
-def nearest_model(name: str) -> str | None:
-    """Return the model that was probably meant, also by its name in scikit-learn or Weka.
-
-    >>> nearest_model("RandomForestClassifier"), nearest_model("GaussianNB"), nearest_model("J48"), nearest_model("z")
-    ('random_forest', 'naive_bayes', 'decision_tree', None)
-    """
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().replace("-", "_").replace(" ", "_")
-    words = re.sub(r"_?(classifier|regressor)$", "", words)
-    plain = {one.replace("_", ""): model for one, model in NAMED_ELSEWHERE.items()}
-    if words.replace("_", "") in plain:
-        return plain[words.replace("_", "")]
-    return next(iter(get_close_matches(words, MODELS, 1, 0.5)), None)
 
 
 def check_models(names: Iterable[str] | None) -> None:
@@ -51,7 +37,7 @@ def check_models(names: Iterable[str] | None) -> None:
             parts = name.split()
             if len(parts) > 1 and all(one in MODELS for one in parts):
                 raise InputError(f"models are separated by commas, got {name!r}.", f"pass {','.join(parts)}.")
-            near = nearest_model(name)
+            near = nearest_model(name, MODELS)
             start = f"did you mean {near!r}? Choose among" if near else "choose among"
             raise InputError(
                 f"there is no model called {name!r}.",
@@ -72,10 +58,13 @@ def check_jobs(jobs: int | None) -> None:
         raise InputError(f"--jobs must be at least 1, got {jobs}.", "leave it out to use all cores.")
 
 
-def check_folds(cv: str | None, *, test: bool = False) -> None:
-    """Raise if the folds cannot be read, or if rows are to be held out although there is a test table."""
-    if cv is not None and FoldPlan.of(cv).held_out is not None and test:
+def check_folds(cv: str | None, *, test: bool = False, in_time: bool = False) -> None:
+    """Raise if the folds cannot be read, or contradict a test table or the order of time."""
+    plan = None if cv is None else FoldPlan.of(cv)
+    if plan is not None and plan.held_out is not None and test:
         raise InputError(f"--cv {cv} and --test cannot be combined.", "pass one of them.")
+    if plan is not None and plan.repeats > 1 and in_time:
+        raise InputError("folds in order of time cannot be repeated.", f"pass --cv {plan.folds}.")
 
 
 def check_metric(name: str | None, *, scorers: bool) -> None:

@@ -10,25 +10,6 @@ MODELS = (
 )
 """The models of the catalog; a test compares them with it."""
 
-
-NAMED_ELSEWHERE = {
-    **dict.fromkeys(
-        ("bayes", "bernoulli_nb", "categorical_nb", "complement_nb", "gaussian_nb", "multinomial_nb", "nb"),
-        "naive_bayes",
-    ),
-    **dict.fromkeys(("cart", "j48", "rep_tree", "tree"), "decision_tree"),
-    **dict.fromkeys(("svc", "svm", "svr", "smo"), "rbf_svm"),
-    **dict.fromkeys(("linear_svc", "linear_svr"), "linear_svm"),
-    **dict.fromkeys(("ibk", "k_neighbors", "nearest_neighbors"), "knn"),
-    **dict.fromkeys(("forest", "rf"), "random_forest"),
-    **dict.fromkeys(("logistic", "logit", "simple_logistic"), "logistic_regression"),
-    **dict.fromkeys(("j_rip", "part", "ripper"), "rule_list"),
-    **dict.fromkeys(("multilayer_perceptron", "neural_network"), "mlp"),
-    **{"ada_boost": "adaboost", "ada_boost_m1": "adaboost", "cat_boost": "catboost", "lgbm": "lightgbm"},
-    **{"light_gbm": "lightgbm", "xgb": "xgboost", "xg_boost": "xgboost", "ols": "linear_regression"},
-}
-"""How scikit-learn, Weka and others call the models of the catalog."""
-
 CLASS_METRICS = (
     *("log_loss", "brier_score", "accuracy", "balanced_accuracy", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted"),
     *("f1", "f1_macro", "f1_micro", "f1_weighted", "precision", "precision_macro", "precision_micro"),

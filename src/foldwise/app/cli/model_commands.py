@@ -65,7 +65,7 @@ def compare(
     check_metric(metric, scorers=True)
     check_task(task)
     check_jobs(jobs)
-    check_folds(cv)
+    check_folds(cv, in_time=time is not None)
     from foldwise.app.cli.compare import ComparisonRequest, compare
     from foldwise.app.cli.table_task import SpecialColumns
 
@@ -122,7 +122,7 @@ def tune(
     check_task(task)
     check_strategy(strategy)
     check_jobs(jobs)
-    check_folds(cv)
+    check_folds(cv, in_time=time is not None)
     check_budget(budget)
     from foldwise.app.cli.table_task import SpecialColumns
     from foldwise.app.cli.tune import TuneRequest, tune

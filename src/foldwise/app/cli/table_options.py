@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import functools
 import inspect
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from foldwise.app.cli.config_file import REPEATED, merged, read_config
 from foldwise.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., None])
+ONE_KIND = re.compile(r".+=(numeric|categorical|binary|text|date(:.*)?|time|duration|identifier)\s*")
 YES, NO = ("yes", "true"), ("no", "false", "none")
 
 
@@ -170,6 +172,10 @@ def listed(names: str) -> list[str]:
 def pair(option: str, text: str) -> tuple[str, str]:
     """Split column=value at the last equals sign."""
     name, mark, value = text.rpartition("=")
+    several = text.split(",")
+    if len(several) > 1 and all(map(ONE_KIND.fullmatch, several)):
+        repeated = " ".join(f"--{option} {shlex.quote(one.strip())}" for one in several)
+        raise InputError(f"--{option} sets the kind of one column, got {text!r}.", f"repeat the option: {repeated}.")
     if not mark or not name.strip() or not value.strip():
         column = text.strip(" =") or "zip"
         example = shlex.quote(f"{column}=categorical")

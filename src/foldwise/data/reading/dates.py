@@ -27,7 +27,7 @@ FORMATS = (
 )
 FIRST_CELLS = 200
 MOST_SHAPES = 4  # ways of writing dates in one column
-CLOCKS = ("%H:%M:%S", "%H:%M")
+CLOCKS = ("%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 ISO_CELL = r"^(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?))?\s?(Z|UTC|[+-]\d{2}(?::?\d{2})?)?$"
 CLOCK_CELL = r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 ISO_DURATION = r"^-?P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$"
@@ -80,7 +80,7 @@ def formats_by_shape(text: pl.Series) -> dict[str, str]:
     found = {}
     for way in ways:
         forms = formats_of(text.filter(shapes == way))
-        if len(forms) != 1 or forms[0] in (ISO, TIME, DURATION) or "%H" in forms[0]:
+        if len(forms) != 1 or forms[0] in (ISO, TIME, DURATION) or has_clock(forms[0]):
             return {}
         found[way] = forms[0]
     return found
@@ -130,7 +130,12 @@ def shape_of(form: str) -> Shape:
     """Say what a format describes."""
     if form in (TIME, DURATION):
         return form  # type: ignore[return-value]
-    return "datetime" if form == ISO or "%H" in form else "date"
+    return "datetime" if form == ISO or has_clock(form) else "date"
+
+
+def has_clock(form: str) -> bool:
+    """Whether a format has a time of day, on a clock of 24 or of 12 hours."""
+    return "%H" in form or "%I" in form
 
 
 def local_times(text: pl.Series, form: str) -> pl.Series:
@@ -148,7 +153,7 @@ def local_times(text: pl.Series, form: str) -> pl.Series:
         if form == TIME:
             clock = pl.select(pl.when(text.str.contains(r":\d{2}:")).then(text).otherwise(text + ":00")).to_series()
             return clock.str.to_time("%H:%M:%S%.f", strict=False).alias(text.name)
-        if "%H" in form:
+        if has_clock(form):
             return text.str.to_datetime(form, strict=False, time_unit="us")
         return text.str.to_date(form, strict=False)
     except READ_ERRORS:

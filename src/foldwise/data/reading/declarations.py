@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.arguments import column_index
-from foldwise.data.reading.dates import ISO, dates_of, fits, instants
+from foldwise.data.reading.dates import DURATION, ISO, TIME, dates_of, fits, formats_of, instants
 from foldwise.data.reading.numbers import POINT
 from foldwise.data.schema import Column, Kind, Schema
 from foldwise.errors import InputError
@@ -149,6 +149,10 @@ def as_date(series: pl.Series, column: Column, kind: str) -> pl.Series:
         return text  # a column of polars has one zone, but models use the local time of each cell
     wanted = EXAMPLES.get(kind, f"written as {form!r}" if form else "a date such as 2026-01-31")
     hint = f"add it to missing_values, or pass kinds={{{column.name!r}: 'text'}}."
+    if form and not fits(text, dates):
+        others = [one for one in formats_of(text) if one not in (TIME, DURATION)]
+        if len(others) == 1:
+            hint = f"pass kinds={{{column.name!r}: 'date:{others[0]}'}}, which fits all rows."
     return refuse_lost(series, dates, f"column {column.name!r} is declared {kind.partition(':')[0]}", hint, wanted)
 
 

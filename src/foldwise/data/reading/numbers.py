@@ -158,7 +158,7 @@ def decoration(present: pl.Series, mark: str, percent: bool, currencies: pl.Seri
     words = []
     if present.str.contains(thousands).any():
         words.append("thousands separators")
-    if mark == ",":
+    if mark == "," and present.str.contains(",", literal=True).any():
         words.append("decimal commas")
     if percent:
         words.append("percent signs (13% becomes 13)")

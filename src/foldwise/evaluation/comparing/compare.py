@@ -70,11 +70,11 @@ def compare(
     level : float, default 0.95
         Level of the intervals; tests are at 1 - level.
     groups : array-like of shape (n_rows,), default None
-        Groups of rows that stay together.
+        Groups of rows that stay together. A number of folds then means folds of whole groups.
     n_jobs : int or None, default None
         Number of parallel jobs for models; searches use their own `n_jobs`.
     random_state : int, Generator or None, default 0
-        Seed of the default splits, and of those of a string.
+        Seed of the default splits, and of those of a string or with groups.
     watch : callable, default None
         Called with the name of each model before it is scored, and the number of models already scored.
     **fit_params : dict
@@ -226,7 +226,8 @@ def all_classify(models: Mapping[str, Any]) -> bool:
 
 def common_splits(classifier: bool, X: Any, y: Any, cv: Any, groups: Any, random_state: Any) -> Sequence[Split]:
     """Return the splits shared by all models."""
-    if isinstance(cv, str):
+    is_number = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+    if isinstance(cv, str) or (is_number and groups is not None):  # scikit-learn would ignore the groups
         cv = planned_splitter(FoldPlan.of(cv), groups is not None, seed_of(random_state), quantity=not classifier)
     if cv is None:
         cv = default_splits(groups, classifier, random_state)
