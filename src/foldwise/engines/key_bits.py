@@ -13,13 +13,16 @@ from foldwise.engines.hashing import ordered_literal
 from foldwise.engines.key_folds import INNER, OUTER, KeyFolds, as_digits, bounds
 from foldwise.engines.statements import is_sampled, key_digits, known_name
 
-BITS = "(foldwise key bits)"  # a temporary table with one row
+BITS = "(foldwise key bits)"  # a temporary table
+SHIFT = 16
+BLOCK = 1 << SHIFT  # keys per row of that table: DuckDB copies a string of millions of bits for every 2,048 rows
 
 
 def know_folds(asker: Asker, folds: KeyFolds, answer: pl.DataFrame, share: float) -> bool:
     """Check that an integer key is unique, and add columns to the table with the folds and the sample.
 
-    There is one bit per possible value of the key for each limit between two folds, and one for the sample.
+    There is one bit per possible value of the key for each limit between two folds, and one for the sample. They are
+    stored in blocks, which are joined.
 
     Parameters
     ----------
@@ -46,17 +49,17 @@ def know_folds(asker: Asker, folds: KeyFolds, answer: pl.DataFrame, share: float
         return False
     flags = {name: key_digits(asker, folds, int(name[1])) >= limit for name, limit in marks.items()}
     flags["drawn"] = is_sampled(asker, folds, share)
-    base = asker.compile(asker.table.select(key=asker.table[folds.key].cast("int64"), **flags))
-    bits = f"bitstring_agg(key, {low}, {high})"
+    base = asker.compile(asker.table.select(key=asker.table[folds.key].cast("int64") - low, **flags))
+    bits = f"bitstring_agg(key & {BLOCK - 1}, 0, {BLOCK - 1})"
     parts = [f"{bits} FILTER (WHERE {name}) AS {name}" for name in flags]
-    wanted = ", ".join([f"bit_count({bits}) AS n", *parts])
-    text = f'CREATE OR REPLACE TEMP TABLE "{BITS}" AS SELECT {wanted} FROM ({base}) AS base'
+    wanted = ", ".join([f"key >> {SHIFT} AS block", f"bit_count({bits}) AS n", *parts])
+    text = f'CREATE OR REPLACE TEMP TABLE "{BITS}" AS SELECT {wanted} FROM ({base}) AS base GROUP BY block'
     with engine_errors(f"{asker.kind.label} could not run a statement"):
         asker.statements.append(text)
         asker.connection.con.execute(text)
-    schema = {"n": "int64", **dict.fromkeys(flags, "string")}  # Ibis does not know the type BIT
+    schema = {"block": "int64", "n": "int64", **dict.fromkeys(flags, "string")}  # Ibis does not know the type BIT
     found = asker.connection.sql(f'SELECT * FROM "{BITS}"', schema=asker.ibis.schema(schema))
-    if int(asker.ask(found.select("n"))["n"][0]) != int(answer["n"].sum()):
+    if int(asker.ask(found.aggregate(n=found.n.sum().cast("int64")))["n"][0]) != int(answer["n"].sum()):
         return False
     asker.table = with_folds(asker, found, folds, low)
     return True
@@ -74,8 +77,9 @@ def with_folds(asker: Asker, bits: Any, folds: KeyFolds, low: int) -> Any:
     @ibis.udf.scalar.builtin(signature=(("string", "int32"), "int32"))  # type: ignore[untyped-decorator]
     def get_bit(bits: Any, index: Any) -> Any: ...
 
-    joined = table.cross_join(bits.drop("n"))
-    index = (joined[folds.key].cast("int64") - low).cast("int32")
+    key = table[folds.key].cast("int64") - low
+    joined = table.inner_join(bits.drop("n"), key >> SHIFT == bits["block"])
+    index = ((joined[folds.key].cast("int64") - low) & (BLOCK - 1)).cast("int32")
 
     def bit(name: str) -> Any:  # no bits at all if no row is beyond the limit
         return ibis.coalesce(get_bit(joined[name], index), 0).cast("int64")
