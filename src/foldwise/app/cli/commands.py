@@ -299,7 +299,8 @@ def inspect(
 ) -> None:
     """Show how a table is read and what problems it may have.
 
-    If TABLE is a folder, each table in it is described in one line: every file, sheet and table of a database.
+    If TABLE is a folder, each table in it is described in one line: every file, every sheet of a workbook and every
+    table of a database.
     """
     from foldwise.app.cli.inspect import inspect
 
