@@ -64,7 +64,7 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help=f"{SOURCES} With --resume, needed only if the table was moved.",
+            help=f"{SOURCES} With --resume, a single file that fits in memory may be left out, unless it was moved.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
