@@ -64,8 +64,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help=f"{SOURCES} With --resume, a single file may be left out, unless it was moved or is too large to be read "
-            "whole.",
+            help=f"{SOURCES} With --resume, a single file may be left out, unless it was moved or is too large "
+            "to be read whole.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
