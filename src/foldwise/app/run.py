@@ -73,7 +73,7 @@ def fit(
     Parameters
     ----------
     table : path, frame, array or Table
-        The data, with one row per example. A run that is resumed reads its table again, so that it may be left out.
+        The data, with one row per example. With `resume`, a single file may be left out.
     y : array-like of shape (n_rows,), default=None
         The target, if the table does not contain it, as in scikit-learn's `fit(X, y)`.
     target : str

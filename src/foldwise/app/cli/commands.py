@@ -64,7 +64,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help=f"{SOURCES} With --resume, needed only if the table was moved.",
+            help=f"{SOURCES} With --resume, a single file may be left out, unless it was moved or is too large "
+            "to be read whole.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
@@ -138,7 +139,7 @@ def fit(
         typer.Option(
             metavar="RUN",
             help="Continue a run that finished, was interrupted or was killed. --budget is the additional time. The "
-            "table and the other options are read from the folder.",
+            "path of the table and the other options are read from the folder.",
         ),
     ] = None,
     json: AsJson = False,
@@ -299,7 +300,8 @@ def inspect(
 ) -> None:
     """Show how a table is read and what problems it may have.
 
-    If TABLE is a folder, each table in it is described in one line: every file, sheet and table of a database.
+    If TABLE is a folder, each table in it is described in one line: every file, every sheet of a workbook and every
+    table of a database.
     """
     from foldwise.app.cli.inspect import inspect
 

@@ -53,7 +53,7 @@ def refit(
         bool,
         typer.Option(
             "--update",
-            help="Add the new rows to what the model has learned, without the old rows. For naive Bayes, "
+            help="Add the new rows to what the model has learned. The old rows are not needed. For naive Bayes, "
             "linear regression and ridge regression only.",
         ),
     ] = False,

@@ -18,7 +18,8 @@ def whole_number(text: str) -> int:
 
 INTEGER: dict[str, Any] = {"parser": whole_number, "metavar": "<int>"}
 FOLDS = (
-    "Number of folds (10), repeats x folds (10x10), or holdout for a single split (holdout:0.3 tests 30% of the rows)."
+    "Number of folds, such as 10; repeats x folds, such as 10x10; or holdout for a single split (holdout:0.3 tests 30% "
+    "of the rows)."
 )
 TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
 SOURCES = (
