@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from foldwise import NaiveBayes
-from foldwise.engines import KeyFolds, scans
+from foldwise.engines import KeyFolds, beside, scans
 from foldwise.errors import InputError
 from foldwise.evaluation import nested_in_engine
 from tests.engines.conftest import loader
@@ -63,6 +63,24 @@ def test_three_scans(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReq
             found.append(nested_in_engine(NaiveBayes(), GRID, table, "label", key="id", outer=3, inner=2))
     hashed = [sum("md5" in text.lower() for text in one.statements) for one in found]
     assert hashed == [1, 1, 2]  # the check of the key; or facts and scores
+    np.testing.assert_allclose(found[0].inner_scores, found[1].inner_scores, rtol=1e-12)
+    np.testing.assert_allclose(found[0].fold_scores, found[1].fold_scores, rtol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["postgres", *slow("spark")])
+def test_three_scans_by_grouping_sets(
+    engine: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Classes and key, facts and sample, scores; the pivots come from 1,000 rows."""
+    frame, found = mixed_table(3000).drop("by class"), []
+    with loader(engine, request, tmp_path) as load:
+        table = load(frame)
+        for most in (beside.MOST_SET_SUMS, 0):
+            monkeypatch.setattr(beside, "MOST_SET_SUMS", most)
+            options = {"key": "id", "outer": 3, "inner": 2, "sample": 1000}
+            found.append(nested_in_engine(NaiveBayes(), GRID, table, "label", **options))
+    assert [len(one.statements) for one in found] == [4, 6]
+    assert found[0].sample_rows == int(KeyFolds("id", 3, 2).sampled(frame["id"].to_list(), 1 / 3).sum())
     np.testing.assert_allclose(found[0].inner_scores, found[1].inner_scores, rtol=1e-12)
     np.testing.assert_allclose(found[0].fold_scores, found[1].fold_scores, rtol=1e-12)
 
