@@ -13,8 +13,9 @@ import pytest
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 
 from foldwise import NaiveBayes
-from foldwise.engines import facts_of
+from foldwise.engines import KeyFolds, facts_of
 from foldwise.engines.drawing import draw
+from foldwise.evaluation import nested_in_engine
 from foldwise.folds import fit_facts
 from foldwise.summaries.passes import Share
 from foldwise.summaries.values import values_of
@@ -93,3 +94,18 @@ def test_folds_do_not_depend_on_the_language_of_a_database(postgresql_server: st
     for name in ("sample", "kept_out"):
         found = [set(getattr(one, name)["id"].to_list()) for one in drawn]
         assert found[0] == found[1]
+
+
+def test_a_table_of_this_machine() -> None:
+    frame = mixed_table(300)
+    table = ibis.memtable(frame.to_arrow())
+    assert_same_facts(facts_of(table, "label", folds=NESTED), frame)
+    huge = frame.with_columns(pl.Series("id", [2**63 + i for i in range(300)], dtype=pl.UInt64))  # beyond int64
+    for rows in (frame, huge):
+        table = ibis.memtable(rows.to_arrow())
+        found = nested_in_engine(NaiveBayes(), [{}], table, "label", key="id", outer=2, inner=2)
+        first = KeyFolds("id", 2, 2).assign(rows["id"].to_list())[:, 0] == 0
+        model = NaiveBayes().fit(rows.drop("id", "label").filter(~first), rows["label"].filter(~first))
+        shares = model.predict_proba(rows.drop("id", "label").filter(first))
+        own = shares[np.arange(first.sum()), np.searchsorted(model.classes_, rows["label"].filter(first).to_numpy())]
+        assert found.fold_scores[0] == pytest.approx(-np.log(own).mean(), rel=1e-6)

@@ -39,6 +39,8 @@ class Asker:
         self.table = table
         with engine_errors("the table expression is not connected to a database"):
             self.connection: Any = table.get_backend()
+            if table.op().find(ibis.expr.operations.InMemoryTable):  # Ibis makes it known when it runs an expression
+                self.connection.to_pyarrow(table.limit(0))
         self.kind: EngineKind = kind_of(self.connection)
         self.statements: list[str] = []
 

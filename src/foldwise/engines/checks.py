@@ -93,7 +93,8 @@ def range_of_key(answer: pl.DataFrame) -> tuple[int, int] | None:
     low, high, n_rows = answer["low"].min(), answer["high"].max(), int(answer["n"].sum())
     if int(answer["keys"].sum()) != n_rows or not isinstance(low, int) or not isinstance(high, int):
         return None
-    return None if high - low >= min(16 * n_rows, MOST_BITS) else (low, high)
+    fits = low >= -(2**63) and high < 2**63 and high - low < min(16 * n_rows, MOST_BITS)
+    return (low, high) if fits else None
 
 
 def sorted_classes(answer: pl.DataFrame, target: str) -> NDArray[Any]:

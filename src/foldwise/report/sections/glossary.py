@@ -9,8 +9,8 @@ from foldwise.report.sections.elements import Section
 TERMS = {
     "honest estimate": (
         "The expected score on new data. For each fold, models, settings and weights are selected again from the "
-        "other folds (with a time column, from earlier folds), and the result is scored on that fold. The rows that "
-        "are scored do not influence the selection."
+        "other folds (with a time column, from earlier folds), and the result is scored on that fold. Scores of "
+        "that fold are not used for its selection."
     ),
     "search score": (
         "The cross-validated score of the selected models on the rows that selected them. It is usually too good, "
