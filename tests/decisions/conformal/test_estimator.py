@@ -314,7 +314,7 @@ def test_empty_sets_can_get_the_top_class(rng):
         (Conformal(Ridge(), conformity="quantile"), "needs a regressor with a quantile loss, but Ridge has none"),
         (Conformal(Perceptron()), "need predict_proba, but Perceptron does not have it"),
         (Conformal(Ridge(), cv=[([0, 1], [2, 3])]), "tests each row exactly once"),
-        (Conformal(Ridge), "must be a regressor or a classifier, got <class"),
+        (Conformal(Ridge), "must be a regressor or a classifier, got the class Ridge"),
         (Conformal(KFold()), "must be a regressor or a classifier"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
