@@ -155,9 +155,10 @@ def numbers_as_classes(result: FitResult) -> list[str]:
     if chosen is not None or task.n_classes < MANY_NUMBERS or task.classes.dtype.kind not in "iuf":
         return []
     target = repr(task.table.target)
+    option = "task='regression'" if result.command is None else "--task regression"
     return [
         f"{target} contains {task.n_classes} different whole numbers, which were taken as classes. If {target} is a "
-        "quantity, run again with the task 'regression'."
+        f"quantity, run again with {option}."
     ]
 
 

@@ -231,10 +231,10 @@ class Table:
             return f"{words} Pass kinds={{{name!r}: 'text'}} to treat it as text instead."
         forms = formats_of(self.X[name])
         if not forms:
-            return f"{name!r} holds {reason}, but some cells are not valid dates, so models use its words."
+            return f"{name!r} holds {reason}, but some cells are not valid dates, so models treat it as text."
         return (
-            f"{name!r} holds {reason}, with the day or the month first, so models use its words. Pass "
-            f"kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
+            f"{name!r} holds {reason}. Whether the day or the month comes first is unclear, so models treat it as text. "
+            f"Pass kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
         )
 
     def __repr__(self) -> str:

@@ -244,7 +244,8 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
         guessed,
         sign,
         title,
-        (request.outer.folds, INNER.folds),
+        INNER.folds,
+        estimate_words(request.outer, request.special.folds),
         folds or "stratified folds",
         made,
     )
@@ -290,7 +291,7 @@ def summary(
     if search.default_tied_:
         lines += ["  The default setting is statistically tied with it."]
     order = found["rank_test_score"].argsort(kind="stable")[:SHOWN]
-    lines += ["", f"{len(order)} best settings"]
+    lines += ["", f"{len(order)} best settings" if len(order) > 1 else "Its score"]
     lines += [
         f"  {number(sign * float(found['mean_test_score'][i])):>8}  "
         + ", ".join(f"{name} {shown(value)}" for name, value in named(found["params"][i]).items())

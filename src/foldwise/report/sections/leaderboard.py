@@ -74,8 +74,8 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
             "only time to fit others."
         )
     return (
-        "The final model does not contain it, because models are selected by their scores before calibration and "
-        "by the time that is left."
+        "The final model does not contain it. Members are selected by their scores before calibration, and only if "
+        "there is time to fit them."
     )
 
 
