@@ -20,6 +20,7 @@ from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.tables import number
 from foldwise.storage.model_file import versions
+from foldwise.tuning.default_setting import default_words
 
 DPI = 130
 
@@ -94,8 +95,7 @@ def headline(tuned: TunedModel, n_settings: int) -> dict[str, Any]:
         f"{counted(n_settings, 'setting')} {was} tried (strategy: {tuned.made['strategy']}). The estimate repeats the "
         "whole search without the rows that are scored, so it does not benefit from the choice among settings.",
     ]
-    if tuned.search.default_tied_:
-        words.append("The default setting is statistically tied with the best one.")
+    words += filter(None, [default_words(tuned.search, "the best setting")])
     estimate = {**found, "search_score": tuned.sign * float(tuned.search.best_score_), "method": tuned.method}
     return {"words": words, "estimate": estimate, "baseline": estimate_facts(tuned.baseline, tuned.sign)}
 

@@ -62,7 +62,8 @@ def performance(facts: ReportFacts) -> Html | None:
     if estimate.number("value") is not None:
         value = estimate_text(estimate)
         mark = interval(scale, estimate, "main", f"{title}: {value}")
-        label = row_label("Honest estimate", "corrected for model selection, with its 95% interval")
+        ends = "" if estimate.number("low") is None else ", with its 95% interval"
+        label = row_label("Honest estimate", f"corrected for model selection{ends}")
         rows.append(strip_row(label, mark, value, "figure main"))
     if (search := estimate.number("search_score")) is not None:
         label = row_label("Search score (optimistic)", "cross-validated on the rows that selected the model")
