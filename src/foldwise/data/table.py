@@ -233,8 +233,8 @@ class Table:
         if not forms:
             return f"{name!r} holds {reason}, but some cells are not valid dates, so models treat it as text."
         return (
-            f"{name!r} holds {reason}. Whether the day or the month comes first is unclear, so models treat it as text. "
-            f"Pass kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
+            f"{name!r} holds {reason}. It is unclear whether the day or the month comes first, so models treat it as "
+            f"text. Pass kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
         )
 
     def __repr__(self) -> str:
