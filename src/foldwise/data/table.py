@@ -234,7 +234,8 @@ class Table:
             return f"{name!r} holds {reason}, but some cells are not valid dates, so models treat it as text."
         return (
             f"{name!r} holds {reason}. It is unclear whether the day or the month comes first, so models treat it as "
-            f"text. Pass kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
+            f"text. To read it as dates, pass kinds={{{name!r}: 'date:{forms[0]}'}} or "
+            f"kinds={{{name!r}: 'date:{forms[1]}'}}."
         )
 
     def __repr__(self) -> str:
