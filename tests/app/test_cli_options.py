@@ -311,8 +311,8 @@ class TestBeforeAnythingIsLoaded:
             (("tune", "--model", "knn", "--strategy", "genetic"), "--strategy must be one of grid, design,"),
             (("tune", "--model", "knn", "--strategy", "bayes"), "did you mean 'bayesian'?"),
             (("fit", "--task", "regresion"), "did you mean 'regression'?"),
-            (("fit", "--budget", "1 day"), "--budget must be a duration of at least 1 s, got '1 day'."),
-            (("explore", "--budget", "soon"), "--budget must be a duration of at least 1 s, got 'soon'."),
+            (("fit", "--budget", "1 day"), "--budget must be a duration such as '60s', got '1 day'."),
+            (("explore", "--budget", "soon"), "--budget must be a duration such as '60s', got 'soon'."),
             (("explore", "--jobs", "0"), "--jobs must be at least 1, got 0."),
         ],
     )

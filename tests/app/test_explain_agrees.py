@@ -69,7 +69,7 @@ def test_probabilities(names, temper, here, new):
         said = json.loads(ask("explain", run, new, "--row", row, "--samples", 80, "--json")[1])
         assert said["proba"] == pytest.approx(proba, abs=1e-9)
         if names == ("naive_bayes",):
-            assert f"Predicted: {best} (probability {number_text(proba[best])})." in text
+            assert f"Predicted: {best!r} (probability {number_text(proba[best])})." in text
             assert said["worked"]["predicted"] == predicted["predicted_class"][row]
             assert dict(zip(LABELS, said["worked"]["proba"], strict=True)) == pytest.approx(proba, abs=1e-9)
             assert text.count("naive Bayes before calibration") == 1

@@ -44,7 +44,7 @@ windy        false          2/5      6/9
              true           3/5      3/9"""
 
 CALCULATION = """\
-Predicted: no (probability 0.792098). Log-odds compare no with yes.
+Predicted: 'no' (probability 0.792098). Log-odds compare 'no' with 'yes'.
                             no          yes  log-odds
 -----------------------------------------------------
 prior                     5/14         9/14   -0.5878

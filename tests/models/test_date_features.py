@@ -115,7 +115,7 @@ def test_the_format_of_training_rows_decides_later():
 
 def test_doubt_and_other_columns_are_refused():
     doubtful = pl.DataFrame({"x": ["01/02/2020", "03/04/2020"]})
-    with pytest.raises(InputError, match=r"day or the month first.*formats=\{'x': '%d/%m/%Y'\}"):
+    with pytest.raises(InputError, match=r"day or the month comes first.*formats=\{'x': '%d/%m/%Y'\}"):
         DateFeatures().fit(doubtful)
     assert DateFeatures(parts=["month"], formats={"x": "%m/%d/%Y"}).fit_transform(doubtful).tolist() == [[1], [3]]
     with pytest.raises(InputError, match="text that is not a date"):

@@ -169,7 +169,7 @@ def run(
         "bayes": laid_open,
         "examples": rows,
         "importance": columns,
-        "importance_of": "in log loss on rows the model has not seen",
+        "importance_of": "Measured on held-out rows by the log loss (XGBoost).",
         "final": {
             "words": f"The final model is {board[0]['title']}, fitted on all rows with the best settings.",
             "members": [{"title": board[0]["title"], "weight": 1.0, "settings": board[0]["settings"]}],

@@ -345,6 +345,6 @@ def importance_words(result: FitResult) -> str:
     spec = result.setup.specs[result.final.importance_model]
     what = {"probabilities": "log loss", "decision": "error rate", "values": "root mean squared error"}[spec.answers]
     measured, every = len(result.final.importance), result.setup.X.width
-    some = f", for {measured:,} of {every:,} columns, a random sample" if measured < every else ""
-    largest = "" if len(result.final.weights) == 1 else ", the member with the largest weight,"
-    return f"measured by the {what} of {spec.title}{largest} on held-out rows{some}"
+    some = f" {measured:,} of {every:,} columns were measured, chosen at random." if measured < every else ""
+    largest = "" if len(result.final.weights) == 1 else " of the member with the largest weight"
+    return f"Measured on held-out rows by the {what}{largest} ({spec.title}).{some}"

@@ -168,8 +168,8 @@ class OpenRun:
             raise InputError(words, "pass background=TABLE, a table of training rows.") from error
 
 
-def open_run(path: str | Path) -> OpenRun:
-    """Open the folder that `fit` wrote, or a model file."""
+def open_run(path: str | Path, *, by: str = "fit or explore") -> OpenRun:
+    """Open the folder that `fit` wrote, or a model file. `by` names the functions whose folders are accepted."""
     from foldwise.storage import open_model
 
     path = Path(path)
@@ -181,7 +181,7 @@ def open_run(path: str | Path) -> OpenRun:
                 "see report.html in the folder.",
             )
         return OpenRun(open_model(file_in(path, MODEL)), path)
-    check_exists(path)
+    check_exists(path, by=by)
     return OpenRun(open_model(path), None)
 
 

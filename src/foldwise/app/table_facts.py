@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from foldwise.app.option_words import with_options
 from foldwise.app.timing import FIRST_LOADING, LOADING, SLOW_LOADING_SHARE, RunTimes
@@ -17,6 +18,7 @@ from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
+    from foldwise.app.task import HeldOut
 
 MANY_LEVELS = 12
 SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
@@ -139,14 +141,22 @@ def shared_rows(result: FitResult) -> list[str]:
     test = result.setup.task.test
     if test is None:
         return []
-    learned = result.setup.task.table.X.cast(pl.String).unique()
-    shared = test.X.cast(pl.String).join(learned, on=learned.columns, how="semi", nulls_equal=True).height
+    learned = as_text(result.setup.task.table.X).unique()
+    shared = as_text(test.X).join(learned, on=learned.columns, how="semi", nulls_equal=True).height
     if shared < SHARED * test.X.height:
         return []
-    return [
-        f"{shared:,} of the {test.X.height:,} rows of the separate test table also occur in the training table. "
-        "Scores on them are too optimistic."
-    ]
+    return [f"{shared:,} of the {test_rows(test)} also occur in the training table. Scores on them are too optimistic."]
+
+
+def test_rows(test: HeldOut) -> str:
+    """The number of test rows, and where they come from."""
+    of_table = test.share is not None or test.outside
+    return f"{test.X.height:,} {'held-out rows' if of_table else 'rows of the separate test table'}"
+
+
+def as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """The cells as text, alike for whole numbers and decimals, as two files may differ in that."""
+    return frame.with_columns(cs.numeric().cast(pl.Float64)).select(pl.all().cast(pl.String))
 
 
 def numbers_as_classes(result: FitResult) -> list[str]:
@@ -155,9 +165,10 @@ def numbers_as_classes(result: FitResult) -> list[str]:
     if chosen is not None or task.n_classes < MANY_NUMBERS or task.classes.dtype.kind not in "iuf":
         return []
     target = repr(task.table.target)
+    option = "task='regression'" if result.command is None else "--task regression"
     return [
         f"{target} contains {task.n_classes} different whole numbers, which were taken as classes. If {target} is a "
-        "quantity, run again with the task 'regression'."
+        f"quantity, run again with {option}."
     ]
 
 
@@ -167,7 +178,7 @@ def unseen_classes(result: FitResult) -> list[str]:
     if test is None or not test.unseen:
         return []
     return [
-        f"{test.n_unseen:,} of the {test.X.height:,} rows of the separate test table have a class that the training "
+        f"{test.n_unseen:,} of the {test_rows(test)} have a class that the training "
         f"table does not contain: {listing(test.unseen)}. They count as wrong in accuracy and other scores of "
         "predicted classes. They are left out of log loss and other scores of probabilities."
     ]

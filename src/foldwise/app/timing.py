@@ -72,10 +72,10 @@ def seconds_of(budget: float | str) -> float:
         given = float(found[1]) * UNITS[found[2]] if found else float("nan")
     else:
         given = float(budget) if isinstance(budget, int | float) else float("nan")
-    if not SHORTEST_BUDGET <= given < float("inf"):
-        raise InputError(
-            f"budget must be a duration of at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass '60s', '5m' or '1h'."
-        )
+    if not math.isfinite(given):
+        raise InputError(f"budget must be a duration such as '60s', got {budget!r}.", "pass '60s', '5m' or '1h'.")
+    if given < SHORTEST_BUDGET:
+        raise InputError(f"budget must be at least {SHORTEST_BUDGET:g} s, got {budget!r}.", "pass '60s', '5m' or '1h'.")
     return given
 
 

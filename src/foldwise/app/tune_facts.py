@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import io
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,13 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from foldwise.app.facts import FORMAT, as_number, settings_shown, short_name, shown_trials
 from foldwise.app.plain_values import plain
+from foldwise.data.notes import counted
 from foldwise.errors import PlotError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.tables import number
 from foldwise.storage.model_file import versions
+from foldwise.tuning.default_setting import default_words
 
 DPI = 130
 
@@ -32,7 +35,8 @@ class TunedModel:
     baseline: Estimate
     sign: int  # turns a score of scikit-learn into the value of the metric
     metric_title: str
-    folds: tuple[int, int]  # outer and inner
+    n_folds: int  # of each search
+    method: str  # of the estimate, in words
     splitter: str
     made: dict[str, Any]  # command, strategy, seed, budget, seconds
 
@@ -65,7 +69,7 @@ def tune_facts(tuned: TunedModel) -> dict[str, Any]:
             "greater_is_better": tuned.sign > 0,
             "n_rows": task.table.X.height,
             "n_columns": task.table.X.width,
-            "n_folds": tuned.folds[1],
+            "n_folds": tuned.n_folds,
             "splitter": tuned.splitter,
         },
         "headline": headline(tuned, n_settings),
@@ -84,17 +88,15 @@ def tune_facts(tuned: TunedModel) -> dict[str, Any]:
 def headline(tuned: TunedModel, n_settings: int) -> dict[str, Any]:
     """The honest estimate and the baseline, in figures and words."""
     found = estimate_facts(tuned.nested.estimate, tuned.sign)
-    outer, inner = tuned.folds
+    low, high, was = number(found["low"]), number(found["high"]), "was" if n_settings == 1 else "were"
+    ends = f"95% interval {low} to {high}" if math.isfinite(found["low"]) else "one split has no interval"
     words = [
-        f"Expected {tuned.metric_title} on new data: {number(found['value'])} (95% interval {number(found['low'])} to "
-        f"{number(found['high'])}).",
-        f"{n_settings:,} settings were tried (strategy: {tuned.made['strategy']}). The estimate repeats the whole "
-        f"search inside each of {outer} folds, so it does not benefit from the choice among settings.",
+        f"Expected {tuned.metric_title} on new data: {number(found['value'])} ({ends}).",
+        f"{counted(n_settings, 'setting')} {was} tried (strategy: {tuned.made['strategy']}). The estimate repeats the "
+        "whole search without the rows that are scored, so it does not benefit from the choice among settings.",
     ]
-    if tuned.search.default_tied_:
-        words.append("The default setting is statistically tied with the best one.")
-    method = f"nested cross-validation, {outer} × {inner} folds"
-    estimate = {**found, "search_score": tuned.sign * float(tuned.search.best_score_), "method": method}
+    words += filter(None, [default_words(tuned.search, "the best setting")])
+    estimate = {**found, "search_score": tuned.sign * float(tuned.search.best_score_), "method": tuned.method}
     return {"words": words, "estimate": estimate, "baseline": estimate_facts(tuned.baseline, tuned.sign)}
 
 
@@ -111,7 +113,7 @@ def search_facts(tuned: TunedModel) -> dict[str, Any]:
         {
             "settings": {short_name(name): as_number(value) for name, value in setting.items()},
             "score": tuned.sign * float(score) if np.isfinite(score) else None,
-            "folds": tuned.folds[1],
+            "folds": tuned.n_folds,
         }
         for setting, score in zip(found["params"], found["mean_test_score"], strict=True)
     ]

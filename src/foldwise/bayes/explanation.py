@@ -198,7 +198,7 @@ class Explanation:
     def _title(self) -> str:
         first, second = (shorten(str(self.classes[c])) for c in self._versus())
         share = number_text(max(self.proba))
-        return f"Predicted: {first} (probability {share}). Log-odds compare {first} with {second}."
+        return f"Predicted: {first!r} (probability {share}). Log-odds compare {first!r} with {second!r}."
 
 
 class Explanations(UserList[Explanation]):

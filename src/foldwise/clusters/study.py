@@ -138,9 +138,10 @@ class ClusterStudy:
         else:
             last = int(np.flatnonzero(self.split_p_values < LEVEL)[-1])
             split = at - 1 if self.split_p_values[at - 1] < LEVEL else last
-            whole = "All rows together contain" if tested[split] == 1 else f"One of {tested[split]} clusters contains"
+            where = "in the table" if tested[split] == 1 else f"within one of {tested[split]} clusters"
             p = p_equation(float(self.split_p_values[split]))
-            words.append(f"{whole} two groups on held-out rows ({p}). With {needed} clusters, none of them does.")
+            words.append(f"A test on held-out rows finds two groups {where} ({p}).")
+            words.append(f"With {needed} clusters, no cluster contains two groups.")
         if best > needed:
             words.append(f"With up to {best} clusters, every cluster reappears in resampled rows.")
         words.append(

@@ -260,7 +260,8 @@ def balance(labels: pl.Series) -> list[Concern]:
     """Count the rows of each class, the largest first; nothing if the target is a quantity."""
     if is_quantity(labels):
         return []
-    counts = labels.drop_nulls().value_counts(sort=True)
+    present = labels.drop_nans() if labels.dtype.is_float() else labels
+    counts = present.drop_nulls().value_counts(sort=True)
     return [
         Concern("balance", str(label), int(rows), "too few for 10-fold cross-validation" if rows < 10 else "")
         for label, rows in counts.iter_rows()

@@ -231,10 +231,11 @@ class Table:
             return f"{words} Pass kinds={{{name!r}: 'text'}} to treat it as text instead."
         forms = formats_of(self.X[name])
         if not forms:
-            return f"{name!r} holds {reason}, but some cells are not valid dates, so models use its words."
+            return f"{name!r} holds {reason}, but some cells are not valid dates, so models treat it as text."
         return (
-            f"{name!r} holds {reason}, with the day or the month first, so models use its words. Pass "
-            f"kinds={{{name!r}: 'date:{forms[0]}'}} or kinds={{{name!r}: 'date:{forms[1]}'}} to read dates."
+            f"{name!r} holds {reason}. It is unclear whether the day or the month comes first, so models treat it as "
+            f"text. To read it as dates, pass kinds={{{name!r}: 'date:{forms[0]}'}} or "
+            f"kinds={{{name!r}: 'date:{forms[1]}'}}."
         )
 
     def __repr__(self) -> str:

@@ -56,7 +56,9 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
     try:
         values: NDArray[np.float64] = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the target of a regression must be one number per row: {error}") from error
+        raise InputError(
+            f"the target of a regression must be one number per row ({error}).", "convert the target to numbers."
+        ) from error
     if len(values) != n_rows:
         refuse_lengths(n_rows, len(values))
     broken = np.flatnonzero(~np.isfinite(values))

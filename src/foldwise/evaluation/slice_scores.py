@@ -106,8 +106,8 @@ class SliceScores:
     site: b    40        3.000 (worse)       3.000 (differs)
     <BLANKLINE>
     Verdicts compare a slice with all other rows, after Holm's correction over 2
-    tests at the 5% level. A slice with fewer than 30 rows is too small for a
-    verdict.
+    tests at the 5% level. A verdict needs at least 30 rows in the slice and 30
+    other rows.
     """
 
     scores: tuple[SliceScore, ...]
@@ -186,10 +186,10 @@ class SliceScores:
             Two sentences.
         """
         tests = f"{self.n_tests} test{'s' * (self.n_tests != 1)}"
-        return (
-            f"Verdicts compare a slice with all other rows, after Holm's correction over {tests} at the "
-            f"{1 - self.level:.0%} level. A slice with fewer than {self.least_rows} rows is too small for a verdict."
-        )
+        level = f"{1 - self.level:.0%} level"
+        words = f"Verdicts compare a slice with all other rows, after Holm's correction over {tests} at the {level}."
+        needs = f"A verdict needs at least {self.least_rows} rows in the slice and {self.least_rows} other rows."
+        return f"{words if self.n_tests else 'No slice was tested.'} {needs}"
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:
         """Plot one metric of all slices with intervals.

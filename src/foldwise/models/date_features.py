@@ -179,10 +179,12 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         forms = formats_of(column.cast(pl.String))
         if len(forms) == 1:
             return forms[0]
-        problem = "may have the day or the month first" if forms else "contains text that is not a date"
+        problem = (
+            "does not show whether the day or the month comes first" if forms else "contains text that is not a date"
+        )
         known = f"'{forms[0]}'" if forms else "'%d.%m.%Y'"
         raise InputError(
-            f"column {column.name!r} {problem}, such as {column.drop_nulls()[0]!r}.",
+            f"column {column.name!r} {problem}, for example {column.drop_nulls()[0]!r}.",
             f"pass formats={{{column.name!r}: {known}}} to say how it is written.",
         )
 

@@ -104,6 +104,18 @@ def listing(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more
 
 
+def test_rows_name(test: ReportFacts) -> str:
+    """What the test rows of a run are.
+
+    >>> test_rows_name(ReportFacts({"share": 0.25})), test_rows_name(ReportFacts())
+    ('the held-out 25% of the rows', 'the separate test table')
+    """
+    if test.flag("outside"):
+        return "rows that are not in the sample"
+    share = test.number("share")
+    return f"the held-out {percent(share)} of the rows" if share else "the separate test table"
+
+
 def class_label(curve: ReportFacts) -> str:
     """The class of a curve; a bare number is preceded by "class", because figures stand beside it.
 

@@ -27,11 +27,23 @@ def default_setting(estimator: Any, space: Space) -> Params | None:
     return None
 
 
-def default_is_tied(search: Any, running: RunningSearch) -> bool | None:
-    """Whether the defaults are statistically tied with the best setting; None if they were not tried."""
+def default_indices(search: Any) -> list[int]:
+    """The indices of the tried settings that equal the defaults."""
     given = search.estimator.get_params(deep=True)
     settings = search.cv_results_["params"]
-    same_as = [i for i, one in enumerate(settings) if one and all(n in given and same(given[n], one[n]) for n in one)]
+    return [i for i, one in enumerate(settings) if one and all(n in given and same(given[n], one[n]) for n in one)]
+
+
+def default_words(search: Any, best: str) -> str:
+    """Say that the best setting is the default, or statistically tied with it; empty if neither holds."""
+    if search.best_index_ in default_indices(search):
+        return f"{best[:1].upper()}{best[1:]} is the default setting."
+    return f"The default setting is statistically tied with {best}." if search.default_tied_ else ""
+
+
+def default_is_tied(search: Any, running: RunningSearch) -> bool | None:
+    """Whether the defaults are statistically tied with the best setting; None if they were not tried."""
+    same_as = default_indices(search)
     if not same_as:
         return None
     if search.best_index_ in same_as:

@@ -79,7 +79,7 @@ def table_matrix(table: Any, purpose: str, least_rows: int = 2, least_columns: i
         raise InputError(
             f"{purpose} need at least {least_columns} column{'s' * (least_columns > 1)} of numbers or categories that "
             f"vary, got {n_columns}." + (f" Left out: {listed_columns(left_out)}." if left_out else ""),
-            "pass columns with different values that repeat or are numbers.",
+            "pass more columns of numbers, or of categories that repeat.",
         )
     raw = np.stack(parts, axis=1) if parts else np.zeros((frame.height, 0))
     flags = np.array(is_category, dtype=bool)

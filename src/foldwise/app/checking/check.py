@@ -100,7 +100,7 @@ def check(
     >>> folder.cleanup()
     """
     tell = watch or (lambda words: None)
-    model = run if isinstance(run, StoredModel) else open_run(run).model
+    model = run if isinstance(run, StoredModel) else open_run(run, by="fit").model
     if model.metadata.get("task") == "clusters":
         raise InputError("a model that assigns clusters cannot be checked.", "pass a folder written by fit.")
     reference = RunReference.of(model)

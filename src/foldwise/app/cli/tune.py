@@ -244,7 +244,8 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
         guessed,
         sign,
         title,
-        (request.outer.folds, INNER.folds),
+        INNER.folds,
+        estimate_words(request.outer, request.special.folds),
         folds or "stratified folds",
         made,
     )
@@ -271,6 +272,7 @@ def summary(
 ) -> str:
     """What was found, the honest estimate first."""
     from foldwise.evaluation.tables import number
+    from foldwise.tuning.default_setting import default_words
 
     found, (sign, title) = search.cv_results_, sign_and_title(nested.metric)
     low, high = sorted(sign * end for end in nested.estimate.interval())
@@ -287,10 +289,9 @@ def summary(
         f"Best of {counted(n_settings, 'setting')}, strategy {request.strategy}",
         *(f"  {name} = {shown(value)}" for name, value in named(search.best_params_).items()),
     ]
-    if search.default_tied_:
-        lines += ["  The default setting is statistically tied with it."]
+    lines += [f"  {words}" for words in [default_words(search, "it")] if words]
     order = found["rank_test_score"].argsort(kind="stable")[:SHOWN]
-    lines += ["", f"{len(order)} best settings"]
+    lines += ["", f"{len(order)} best settings" if len(order) > 1 else "Its score"]
     lines += [
         f"  {number(sign * float(found['mean_test_score'][i])):>8}  "
         + ", ".join(f"{name} {shown(value)}" for name, value in named(found["params"][i]).items())

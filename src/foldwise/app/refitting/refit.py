@@ -104,7 +104,7 @@ def refit(
     """
     tell = watch or (lambda words: None)
     check_seed(seed)
-    model = run if isinstance(run, StoredModel) else open_run(run).model
+    model = run if isinstance(run, StoredModel) else open_run(run, by="fit").model
     blend = checked_blend(model)
     special = special_columns(run, model)
     update = update or forget is not None

@@ -181,6 +181,6 @@ def stray(text: pl.Series, name: str, decimal: str) -> list[Note]:
         return []
     note = (
         f"{name!r} stays text: {len(present) - len(bad):,} of {len(present):,} cells are numbers, but {bad[0]!r} is "
-        "not. Add such cells to missing_values to read numbers."
+        "not. To read the column as numbers, add such cells to missing_values."
     )
     return [Note("numbers", note, name)]

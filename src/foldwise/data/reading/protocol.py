@@ -60,7 +60,10 @@ def check_character(name: str, value: Any) -> None:
     if not isinstance(value, str | None):
         raise FoldwiseTypeError(f"{name} must be a string, got {value!r} of type {type(value).__name__}.")
     if value is not None and (len(value) != 1 or value in "\r\n" or not value.isascii()):
-        raise InputError(f"{name} must be a single ASCII character, got {value!r}.", "replace it in the file first.")
+        raise InputError(
+            f"{name} must be a single ASCII character, got {value!r}.",
+            f"replace the {name} with a single character in the file first.",
+        )
 
 
 def token_strings(missing_values: Sequence[Any] | str | float | None) -> tuple[str, ...] | None:

@@ -22,9 +22,9 @@ def importance(facts: ReportFacts) -> Section | None:
     scale = around(ends_of([entry for entry, _ in ranked], [0.0], names=("mean", "low", "high")), 0.02)
     digits = decimals([mean for _, mean in ranked])
     rows = [importance_row(entry, mean, scale, digits) for entry, mean in ranked]
-    of = facts.text("importance_of")
+    words = "How much worse predictions get when the values of a column are shuffled."
     body = [
-        paragraph(f"How much worse predictions get when the values of a column are shuffled{', ' + of if of else ''}."),
+        paragraph(f"{words} {facts.text('importance_of')}".strip()),
         figure("", strips(rows[:SHOWN], scale), class_="card"),
         details("Less important columns", strips(rows[SHOWN:SHOWN_COLUMNS])) if len(rows) > SHOWN else None,
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import NOTHING, number, percent
+from foldwise.report.formatting import NOTHING, number, percent, test_rows_name
 from foldwise.report.markup import Html, join
 from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, table
 
@@ -32,7 +32,7 @@ def coverage(facts: ReportFacts) -> Section | None:
     rows = [measured_row("all rows", found.part("measured"))]
     test = found.part("test")
     if test:
-        rows.append(measured_row("separate test table", test))
+        rows.append(measured_row(test_rows_name(facts.part("headline", "test")), test))
     body.append(table(["measured on", "rows", "coverage", "95% interval", size], rows, left=(0, 3)))
     classes = [measured_row(one.text("class"), one) for one in found.records("by_class")]
     if classes:

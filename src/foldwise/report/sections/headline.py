@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, duration, estimate_text, number
+from foldwise.report.formatting import counted, duration, estimate_text, number, test_rows_name
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar, ends_of, interval, point
 from foldwise.report.pictures.scales import Scale, around
@@ -62,7 +62,9 @@ def performance(facts: ReportFacts) -> Html | None:
     if estimate.number("value") is not None:
         value = estimate_text(estimate)
         mark = interval(scale, estimate, "main", f"{title}: {value}")
-        label = row_label("Honest estimate", "corrected for model selection, with its 95% interval")
+        about = "corrected for model selection"
+        about += "" if estimate.number("low") is None else ", with its 95% interval"
+        label = row_label("Honest estimate", about)
         rows.append(strip_row(label, mark, value, "figure main"))
     if (search := estimate.number("search_score")) is not None:
         label = row_label("Search score (optimistic)", "cross-validated on the rows that selected the model")
@@ -106,15 +108,14 @@ def other_metrics(facts: ReportFacts) -> Html | None:
 
 
 def separate_test(facts: ReportFacts) -> Html | None:
-    """The scores on a separate test table."""
+    """The scores on the test rows of a run."""
     test = facts.part("headline", "test")
     rows = [[score.text("title"), number(score.number("value"))] for score in test.records("scores")]
     if not rows:
         return None
     unseen = test.number("n_unseen")
     beside = f", {unseen:,.0f} of classes not in the training table" if unseen else ""
-    where = "rows that are not in the sample" if test.flag("outside") else "the separate test table"
-    caption = f"On {where} ({counted(test.number('n_rows'), 'row', 'rows')}{beside})"
+    caption = f"On {test_rows_name(test)} ({counted(test.number('n_rows'), 'row', 'rows')}{beside})"
     return el("div", el("h3", caption), table(["metric", "score"], rows, class_="small"))
 
 

@@ -74,8 +74,8 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
             "only time to fit others."
         )
     return (
-        "The final model does not contain it, because models are selected by their scores before calibration and "
-        "by the time that is left."
+        "The final model does not contain it. Members are selected by their scores before calibration, and only if "
+        "there is time to fit them."
     )
 
 
@@ -84,13 +84,12 @@ def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
     here, above = (part.number("value") for part in (best.part("estimate"), facts.part("headline", "estimate")))
     if best.number("weight") != 1 or number(here) == number(above):
         return ""
-    title = best.text("title")
     if facts.part("task").text("task") == "regression":
         return (
-            f"The final model is {title} alone. The estimate at the top also corrects for the choice among models, so "
-            "the two estimates differ slightly."
+            "The final model is this model alone. The estimate at the top also corrects for the choice among models, "
+            "so the two estimates differ slightly."
         )
-    return f"The final model is {title} with another calibration, so the two estimates differ slightly."
+    return "The final model is this model with another calibration, so the two estimates differ slightly."
 
 
 def ranking(facts: ReportFacts, scored: list[ReportFacts]) -> Html:

@@ -93,7 +93,7 @@ class Factors:
             return ""
         explained = 1.0 - self.errors.mean(axis=0)[self.n_factors]
         these = "This factor explains" if self.n_factors == 1 else "These factors explain"
-        last = " Larger numbers were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
+        last = " More factors were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
         return f" {these} {max(explained, 0.0):.1%} of the variance of held-out cells.{last}"
 
     @property
