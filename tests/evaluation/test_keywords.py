@@ -32,7 +32,7 @@ CALLS: dict[str, Any] = {
     "nested_cv": lambda **given: nested_cv(SEARCH, X, y, 2, **given),
     "compare": lambda **given: compare({"a": NaiveBayes(), "b": GaussianNB()}, X, y, cv=2, **given),
     "cross_predict": lambda **given: cross_predict(NaiveBayes(), X, y, cv=2, **given),
-    "learning_curve": lambda **given: learning_curve(NaiveBayes(), X, y, cv=2, shuffle=True, **given),
+    "learning_curve": lambda **given: learning_curve(NaiveBayes(), X, y, cv=2, shuffle=True, random_state=0, **given),
     "validation_curve": lambda **given: validation_curve(NaiveBayes(), X, y, "var_floor", [0.1], cv=2, **given),
     "cross_validate": lambda **given: cross_validate(NaiveBayes(), X, y, cv=2, params=given),
     "cross_val_predict": lambda **given: cross_val_predict(NaiveBayes(), X, y, cv=2, params=given),
