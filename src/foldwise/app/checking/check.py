@@ -55,7 +55,7 @@ def check(
 ) -> CheckResult:
     """Check how new rows differ from the training rows of a model.
 
-    Only the model file is needed: `fit` stores small summaries of the training columns in it.
+    The training table is not needed: `fit` stores small summaries of its columns in the model file.
 
     Parameters
     ----------

@@ -34,6 +34,7 @@ from foldwise.app.cli.shared_options import (
     Seed,
     Slices,
     TableFile,
+    TableFileOrFolder,
     TableSource,
     TaskName,
     TestFile,
@@ -64,8 +65,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help=f"{SOURCES} With --resume, a single file may be left out, unless it was moved or is too large "
-            "to be read whole.",
+            help=f"{SOURCES} With --resume, TABLE may be omitted if it is a single file that was not moved and that was "
+            "read whole.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
@@ -139,7 +140,7 @@ def fit(
         typer.Option(
             metavar="RUN",
             help="Continue a run that finished, was interrupted or was killed. --budget is the additional time. The "
-            "path of the table and the other options are read from the folder.",
+            "other options are read from the folder, and so is the path of TABLE if it is a single file.",
         ),
     ] = None,
     json: AsJson = False,
@@ -287,7 +288,7 @@ def explain(
 @guarded
 def inspect(
     reading: TableOptions,
-    table: TableFile,
+    table: TableFileOrFolder,
     target: Annotated[
         str | None, typer.Option(help="Column to predict. If given, the table is also checked for problems.")
     ] = None,

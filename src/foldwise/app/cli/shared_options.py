@@ -22,17 +22,11 @@ FOLDS = (
     "of the rows)."
 )
 TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
-SOURCES = (
-    "Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB; a folder or a glob of Parquet or "
-    "CSV files; or postgresql://user@host/database."
-)
+FILES = "Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB"
+SOURCES = f"{FILES}; a folder or a glob of Parquet or CSV files; or postgresql://user@host/database."
 TableSource = Annotated[Path, typer.Argument(metavar="TABLE", help=SOURCES)]
-TableFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="TABLE", help="Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB."
-    ),
-]
+TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FILES}.")]
+TableFileOrFolder = Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FILES}; or a folder of such files.")]
 Query = Annotated[
     str | None, typer.Option(help="SQL query whose result is the table, if TABLE is the address of a database.")
 ]
