@@ -80,6 +80,8 @@ def wanted_families(columns: Sequence[Column], families: Any) -> list[Any]:
 
 def wants_best(families: Any) -> bool:
     """Check whether the family of any column is "best"."""
+    if isinstance(families, str):
+        return families == BEST
     given = families.values() if isinstance(families, Mapping) else [families]
     return any(isinstance(family, str) and family == BEST for family in given)
 

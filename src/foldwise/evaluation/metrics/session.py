@@ -115,12 +115,12 @@ class SessionMetric:
 
     def _is_answered(self, session: Any, answer: Answer) -> bool:
         """Whether the answer has the predictions needed; False if the scorer can call the model instead."""
-        held = {
-            Need.LABELS: answer.labels is not None,
-            Need.PROBA: has_probabilities(answer),
-            Need.DECISION: answer.decision is not None or has_probabilities(answer),
-            Need.VALUES: answer.values is not None,
-        }[self.need]
+        if self.need == Need.LABELS:
+            held = answer.labels is not None
+        elif self.need == Need.VALUES:
+            held = answer.values is not None
+        else:
+            held = has_probabilities(answer) or (self.need == Need.DECISION and answer.decision is not None)
         if not held and answer.models is None:
             raise lacks(session, self.name, NEEDED[self.need])
         return held
