@@ -105,8 +105,8 @@ def test_a_planted_difference_is_found_and_a_small_slice_gets_no_verdict():
     verdicts = {(one.label, one.metric): one.verdict for one in found.scores}
     assert verdicts["f", "log_loss"] == "worse"
     assert verdicts["m", "log_loss"] == "better"
-    assert {verdicts["x", metric] for metric in found.overall} == {"too small"}
-    assert found.n_tests == len(found.overall)  # one column with two slices; the other is too small
+    assert {verdicts["x", metric] for metric in found.overall} == {"too few rows"}
+    assert found.n_tests == len(found.overall)  # one column with two slices; the other is too few rows
     assert found.clear[0].column == "sex"
 
 

@@ -94,7 +94,7 @@ def test_the_top_is_in_words_and_shows_the_honest_estimate_beside_the_others() -
 
 def test_models_without_a_score_say_why() -> None:
     words = "".join(Page(render(wine_facts())).words)
-    assert "Without a score: RBF SVM (too slow)." in words
+    assert "Models without a score. Too slow: RBF SVM." in words
     assert "one fold would not end within the budget" in words
 
 

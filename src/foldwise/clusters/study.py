@@ -124,9 +124,10 @@ class ClusterStudy:
         """Why `best_k` is suggested, in words."""
         if not self.has_clusters:
             return (
-                "No clusters: the rows form a single group. For every k that was tried, each cluster was tested on "
-                "held-out rows for two separate groups, and none was found (smallest "
-                f"{p_equation(float(self.split_p_values.min()))}). k-means would only cut the group into pieces."
+                "No clusters: the rows form a single group. For each number of clusters k, including k = 1 (all rows), "
+                "held-out rows were used to test whether a cluster consists of two separate groups. None does "
+                f"(smallest {p_equation(float(self.split_p_values.min()))}). k-means would only cut the group into "
+                "pieces."
             )
         best, needed = self.best_k, self._needed
         t = self.ks.index(best)

@@ -43,5 +43,6 @@ def ordering_of(levels: Sequence[str]) -> str | None:
     ranges = [level for level in levels if RANGE.match(level.strip())]
     plain = [level for level in levels if level.strip().isdigit()]
     if len(ranges) >= 3 and len(ranges) >= len(levels) - 1 and not any(cell.startswith("0") for cell in plain):
-        return "numbers or ranges of numbers"
+        mostly = "mostly " if len(ranges) < len(levels) else ""
+        return f"{mostly}numbers or ranges of numbers"
     return None

@@ -14,7 +14,8 @@ from foldwise.data.html import html_table
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import WIDTH, TextTable, capitalized, interval_text, number, p_equation, p_text
 
-Verdict = Literal["better", "worse", "differs", "not clear", "too small"]
+LEAST_OF_CLASS = 5  # rows of each class, for metrics that are computed by class
+Verdict = Literal["better", "worse", "differs", "not clear", "too few rows"]
 LONGEST_NAME = 30
 
 
@@ -37,10 +38,10 @@ class SliceScore:
     rest : float or None
         The score of all other rows.
     difference, difference_low, difference_high : float or None
-        The score minus that of the rest, with its interval. None if the slice is too small.
+        The score minus that of the rest, with its interval. None if the slice is too few rows.
     p, p_corrected : float or None
         The p-value of the difference, and the same after Holm's correction over all tests of the result.
-    verdict : {"better", "worse", "differs", "not clear", "too small"}
+    verdict : {"better", "worse", "differs", "not clear", "too few rows"}
         The slice against the rest. Calibration only "differs".
     predicted, observed : float or None
         For calibration, what is compared.
@@ -60,7 +61,7 @@ class SliceScore:
     difference_high: float | None = None
     p: float | None = None
     p_corrected: float | None = None
-    verdict: Verdict = "too small"
+    verdict: Verdict = "too few rows"
     predicted: float | None = None
     observed: float | None = None
     direction: Verdict = field(default="not clear", repr=False)  # the verdict, if the test is clear
@@ -189,6 +190,8 @@ class SliceScores:
         level = f"{1 - self.level:.0%} level"
         words = f"Verdicts compare a slice with all other rows, after Holm's correction over {tests} at the {level}."
         needs = f"A verdict needs at least {self.least_rows} rows in the slice and {self.least_rows} other rows."
+        if any(one.verdict == "too few rows" and one.n_rows >= self.least_rows for one in self.scores):
+            needs += f" For metrics that are computed by class, both need at least {LEAST_OF_CLASS} rows of each class."
         return f"{words if self.n_tests else 'No slice was tested.'} {needs}"
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:
@@ -226,7 +229,7 @@ class SliceScores:
         rows: dict[tuple[str, str], list[str]] = {}
         for one in self.scores:
             row = rows.setdefault((one.column, one.label), [f"{one.column}: {one.label}", f"{one.n_rows:,}"])
-            verdict = f" ({one.verdict})" if one.is_clear or one.verdict == "too small" else ""
+            verdict = f" ({one.verdict})" if one.is_clear or one.verdict == "too few rows" else ""
             row.append(f"{number(one.value)}{verdict}".strip())
         return ["slice", "rows", *titles.values()], list(rows.values())
 

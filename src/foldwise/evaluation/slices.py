@@ -24,13 +24,12 @@ from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value
 from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
 from foldwise.evaluation.metrics.registry import METRICS
 from foldwise.evaluation.scored_rows import ScoredRows
-from foldwise.evaluation.slice_scores import SliceScore, SliceScores, Verdict
+from foldwise.evaluation.slice_scores import LEAST_OF_CLASS, SliceScore, SliceScores, Verdict
 from foldwise.evaluation.slicing import BINS, TableSlice, slices_of
 from foldwise.folds.protocol import Need
 
 LEAST_ROWS = 30
 LEAST_GROUPS = 10
-LEAST_OF_CLASS = 5  # rows of each class, for metrics that are computed by class
 CALIBRATION = "calibration"
 CLASS_METRICS = ("log_loss", "accuracy", "balanced_accuracy", "roc_auc")
 VALUE_METRICS = ("root_mean_squared_error", "mean_absolute_error", "r2")

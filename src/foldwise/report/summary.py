@@ -109,7 +109,7 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
         f"  {short_title(title)} {value:>8}  {ends:<16}  {search:>13}  {baseline:>8}"
         for title, value, ends, search, baseline in estimates(facts)
     ]
-    return [head, *rows, "  * usually optimistic: cross-validated on the rows that selected the model"]
+    return [head, *rows, "  * usually optimistic: cross-validated on the rows used to select the model"]
 
 
 def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:

@@ -191,7 +191,7 @@ class CheckResult:
 
     def _outside_words(self, real: RealizedScore) -> str:
         """Explain an actual score that lies outside the interval that was expected without labels."""
-        relation = f"the relation between the columns and {self.target} may have changed"
+        relation = f"the relation between the columns and the target {self.target!r} may have changed"
         middle = next(one.value for one in self.expected if one.metric == real.metric)
         if (real.value > middle) != real.greater_is_better:
             return f"The actual score is worse than the expected interval, so {relation}."
@@ -212,8 +212,9 @@ class CheckResult:
             f"A column has changed if p is below {ALPHA:g}, after Holm's correction for the number of tests, and the "
             f"change is large: PSI of at least {LEAST_PSI:g}, KS of at least {LEAST_KS:g}, or a difference of at least "
             f"{100 * LEAST_KS:.0f} percentage points in the share of missing cells. PSI: population stability "
-            "index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon distance. Effect: how much predictions change "
-            "when the column is given its training distribution again."
+            "index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon distance. All three are 0 if the "
+            "distribution is the same. Effect: how much predictions would change if the column were distributed as in "
+            "training."
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -256,6 +257,7 @@ class CheckResult:
             "predictions": None if self.predictions is None else asdict(self.predictions),
             "expected": [asdict(one) for one in self.expected],
             "realized": [{**asdict(one), "worse": one.is_worse} for one in self.realized],
+            "predictions_differ": self.predictions_differ,
             "slices": None if self.slices is None else self.slices.to_dict(),
             "made": {"versions": versions()},
         }

@@ -65,8 +65,8 @@ def fit(
         Path | None,
         typer.Argument(
             metavar="TABLE",
-            help=f"{SOURCES} With --resume, TABLE may be omitted if it is a single file that was not moved and that was "
-            "read whole.",
+            help=f"{SOURCES} With --resume, TABLE may be omitted if it is a single file that was not moved and "
+            "that was read whole.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,

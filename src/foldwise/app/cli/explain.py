@@ -60,7 +60,7 @@ def explain(
     if as_json:
         print_json({"row": row, **facts, **covered})
     else:
-        print(f"row {row} of {table.name}\n{words}{text}")
+        print(f"row {row} of {table.name} (row numbers start at 0)\n{words}{text}")
 
 
 def coverage_of(model: Any, one: Any) -> tuple[dict[str, Any], str]:
@@ -78,11 +78,11 @@ def coverage_of(model: Any, one: Any) -> tuple[dict[str, Any], str]:
         low, high = rule.intervals(np.asarray(model.predict(one), dtype=np.float64))[0].tolist()
         finite = np.isfinite(rule.quantile)
         words = f"{number(low)} to {number(high)}" if finite else "all values, because there were too few rows"
-        return {**level, "interval": [low, high] if finite else None}, f"interval: {words} ({rule.words})\n"
+        return {**level, "interval": [low, high] if finite else None}, f"prediction interval: {words} ({rule.words})\n"
     inside = rule.sets(model.predict_proba(one))[0]
     names = [str(name) for name, chosen in zip(model.classes_.tolist(), inside, strict=True) if chosen]
     shown = ", ".join(clipped(name, 16) for name in names) or "empty, no class is probable enough"
-    return {**level, "set": names}, f"set: {shown} ({rule.words})\n"
+    return {**level, "set": names}, f"prediction set: {shown} ({rule.words})\n"
 
 
 def row_of(table: Path, row: int, model: Any, keywords: dict[str, Any]) -> Any:

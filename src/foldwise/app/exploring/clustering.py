@@ -206,18 +206,21 @@ def study_facts(study: ClusterStudy) -> list[dict[str, Any]]:
     """The figures of each number of clusters."""
     low, high = study.stability_interval
     return [
-        {
-            "k": k,
-            "silhouette": study.silhouette[t],
-            "stability": study.stability[t],
-            "stability_low": low[t],
-            "stability_high": high[t],
-            "structureless": study.reference_agreement[t],
-            "least_stable": study.least_stable[t],
-            "gap": study.gap[t + 1],
-            "split_p": study.split_p_values[t + 1],
-        }
-        for t, k in enumerate(study.ks)
+        {"k": 1, "gap": study.gap[0], "split_p": study.split_p_values[0]},
+        *(
+            {
+                "k": k,
+                "silhouette": study.silhouette[t],
+                "stability": study.stability[t],
+                "stability_low": low[t],
+                "stability_high": high[t],
+                "structureless": study.reference_agreement[t],
+                "least_stable": study.least_stable[t],
+                "gap": study.gap[t + 1],
+                "split_p": study.split_p_values[t + 1],
+            }
+            for t, k in enumerate(study.ks)
+        ),
     ]
 
 

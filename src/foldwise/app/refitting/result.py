@@ -106,13 +106,20 @@ class RefitResult(FolderResult):
         rows += f" and {counted(self.n_old_rows, 'old row')}" if self.n_old_rows else ""
         rows += ", in addition to what the old model had learned" if self.is_update else ""
         rows += f", and forgot {counted(self.n_forgotten, 'row')}" if self.n_forgotten else ""
-        return [
+        if not self.greater_is_better:  # differences are improvements
+            change, low, high = -self.difference, -high, -low
+        else:
+            change = self.difference
+        best = "higher" if self.greater_is_better else "lower"
+        found = [
             f"The new model is {compared} the old one on the same held-out rows ({self.metric_title} "
             f"{number(self.new[0])} against {number(self.old[0])}, {p_equation(self.p)}).",
-            f"Mean improvement over {self.n_folds} folds: {number(self.difference)} (95% interval {number(low)} to "
-            f"{number(high)}).",
-            f"{rows}.",
+            f"Mean difference over {self.n_folds} folds: {number(change)} (95% interval {number(low)} to "
+            f"{number(high)}; {best} is better).",
         ]
+        if self.verdict == "worse":
+            found.append("If the old model was trained on some of these rows, the comparison favors it.")
+        return [*found, f"{rows}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON.

@@ -67,7 +67,7 @@ class Plot:
         """Grid, ticks and titles; with names the x axis counts them from 0."""
         left, right, floor, top = LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP
         marks: list[Html] = []
-        room = max(4, 46 // max(1, len(names or ())))
+        room = max(4, 38 // max(1, len(names or ())))
         for tick in range(len(names)) if names else self.x.ticks(ticks):
             x = self.x(tick)
             name = names[int(tick)] if names else short(tick)

@@ -12,6 +12,7 @@ from foldwise.report.pictures.scales import Scale, around
 
 SHOWN = 400  # trials per picture
 NAMES = 8  # categories per picture
+LEAST_SPAN = 0.01  # of a score axis, as a share of the scores
 
 
 class TrialDot(NamedTuple):
@@ -35,7 +36,12 @@ def thinned(dots: Sequence[TrialDot]) -> list[TrialDot]:
 def score_scale(dots: Sequence[TrialDot], greater: bool) -> Scale:
     """A scale for the good scores; the worst sixth, often far off, lies at its edge."""
     ranked = sorted((dot.score for dot in dots), reverse=greater)
-    return around(ranked[: max(2, len(ranked) - len(ranked) // 6)])
+    shown = ranked[: max(2, len(ranked) - len(ranked) // 6)]
+    least = LEAST_SPAN * max(abs(score) for score in shown)
+    if 0 < max(shown) - min(shown) < least:  # otherwise all marks of the axis would read alike
+        middle = (max(shown) + min(shown)) / 2
+        shown = [middle - least / 2, middle + least / 2]
+    return around(shown)
 
 
 def cloud(plot: Plot, dots: Sequence[TrialDot], at: Callable[[float], str]) -> list[Html]:

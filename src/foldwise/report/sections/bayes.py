@@ -8,8 +8,8 @@ from foldwise.report.markup import Html, el, embedded, join
 from foldwise.report.sections.elements import Section, details, paragraph, table
 
 WORDS = (
-    "A naive Bayes model adds up the evidence of each value. Choose the values of a row with the controls or by "
-    "clicking a dot to see the probabilities. Click a class to see the evidence for and against it. The final "
+    "A naive Bayes model adds up the evidence of each value. To see the probabilities of a row, choose its values with "
+    "the controls or by clicking dots. Click a class to see the evidence for and against it. The final "
     "model may predict differently."
 )
 

@@ -16,7 +16,7 @@ HEADS = ["column", "PSI", "KS", "JS", "missing before", "missing now", "unseen c
 def check_top(facts: ReportFacts) -> Html:
     """The title and the answer."""
     state = facts.text("state") or ("changed" if facts.flag("changed") else "not changed")
-    words = {"changed": "Changed since training", "not changed": "Not changed since training"}
+    words = {"changed": "Changed since training", "not changed": "No column has changed since training"}
     changed = words.get(state, f"{state[:1].upper()}{state[1:]}")
     rows, predicted = facts.number("rows"), facts.number("rows_predicted")
     size = counted(rows, "row", "rows")
@@ -48,7 +48,7 @@ def changed_columns(facts: ReportFacts) -> Section | None:
             )
             for one, effect in moved[:30]
         ]
-        title = "How much predictions change when a column is given its training distribution again"
+        title = "How much predictions would change if a column were distributed as in training"
         picture = figure(title, strips(rows, scale), class_="card")
     shown = [column_row(one) for one in columns[:SHOWN]]
     first = [row for row, one in zip(shown, columns, strict=False) if one.flag("changed")]
@@ -132,7 +132,8 @@ def check_schema(facts: ReportFacts) -> Section | None:
         lines.append(f"Columns that the model does not use: {', '.join(extra[:SHOWN])}.")
     if predictions:
         lines.append(
-            "Predictions compared with those of held-out training rows: "
-            f"PSI {number(predictions.number('psi'))}, KS {number(predictions.number('ks'))}."
+            f"Predictions {'differ' if facts.flag('predictions_differ') else 'do not clearly differ'} from those of "
+            f"held-out training rows (PSI {number(predictions.number('psi'))}, KS {number(predictions.number('ks'))})."
         )
-    return Section("schema", "Schema and predictions", join([bullets(lines)])) if lines else None
+    title = "Columns and predictions" if missing or extra else "Predictions"
+    return Section("schema", title, join([bullets(lines)])) if lines else None

@@ -9,7 +9,7 @@ from foldwise.report.sections.elements import Section, bullets, details, figure,
 
 THEOREMS = (
     ("split, used for a guaranteed coverage: some rows are used only for calibration", "1 − α"),
-    ("jackknife+: one model without each row is kept", "1 − 2α"),
+    ("jackknife+: for each row, a model trained without it is kept", "1 − 2α"),
     ("CV+: the model of each fold is kept", "slightly less than 1 − 2α"),
     ("default: the final model is trained on all rows and calibrated by errors of held-out rows", "none"),
 )
@@ -17,7 +17,7 @@ NOTABLE = 0.01  # share of empty sets that calls for a word
 EMPTY_WORDS = "The model is right more often than the coverage asks for. A higher coverage makes empty sets rare."
 THEOREM_WORDS = (
     "The requested coverage is 1 − α. All theorems are about the average over new rows (marginal coverage) and assume "
-    "that new rows are exchangeable with those of the table."
+    "that new rows are exchangeable with those of the table, as if all had been drawn at random from the same source."
 )
 
 

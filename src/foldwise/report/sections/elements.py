@@ -11,6 +11,8 @@ from foldwise.report.markup import Html, each, el, join
 from foldwise.report.pictures.intervals import axis
 from foldwise.report.pictures.scales import Scale
 
+PROSE = 40  # characters of a last cell that needs a wide column
+
 
 @dataclass(frozen=True)
 class Section:
@@ -41,6 +43,9 @@ def table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], left: Sequence[int] = (0,), class_: str | None = None
 ) -> Html:
     """A table, right-aligned except for the columns of `left`; a wide table scrolls by itself."""
+    rows = [list(row) for row in rows]
+    if any(len(row[-1]) > PROSE for row in rows):
+        class_ = f"{class_} prose" if class_ else "prose"
     sides = [None if i in left else "right" for i in range(len(heads))]
     head = el("tr", *(el("th", name, class_=side, scope="col") for name, side in zip(heads, sides, strict=True)))
     body = [el("tr", *(el("td", cell, class_=side) for cell, side in zip(row, sides, strict=True))) for row in rows]

@@ -7,14 +7,20 @@ from foldwise.report.markup import el
 from foldwise.report.sections.elements import Section
 
 TERMS = {
+    "setting": "One combination of hyperparameters, which are the options of a model.",
+    "fold": (
+        "One of the equal parts into which the rows are divided. Each part is predicted by models that were trained on "
+        "the other parts."
+    ),
+    "held-out rows": "Rows that were not used to train the model that predicts them.",
     "honest estimate": (
         "The expected score on new data. For each fold, models, settings and weights are selected again from the "
         "other folds (with a time column, from earlier folds), and the result is scored on that fold. Scores of "
         "that fold are not used for its selection."
     ),
     "search score": (
-        "The cross-validated score of the selected models on the rows that selected them. It is usually too good, "
-        "especially for the metric that was used for the selection."
+        "The cross-validated score of the selected models, on the same rows that were used to select them. It is "
+        "usually too good, especially for the metric that was used for the selection."
     ),
     "baseline": (
         "A model that ignores all columns and predicts the same for every row: the class frequencies of the training "
@@ -34,6 +40,7 @@ CLASS_TERMS = {
         "The mean of −log p, where p is the probability predicted for the true class. It is 0 for perfect predictions. "
         "Confident mistakes cost most."
     ),
+    "balanced accuracy": "The mean of the recall of each class: the share of its rows that are predicted correctly.",
     "AUC": (
         "The area under the ROC curve: the probability that a random row of the class ranks above a random row of "
         "another class. A random ranking has 0.5, a perfect one 1."

@@ -67,7 +67,7 @@ def performance(facts: ReportFacts) -> Html | None:
         label = row_label("Honest estimate", about)
         rows.append(strip_row(label, mark, value, "figure main"))
     if (search := estimate.number("search_score")) is not None:
-        label = row_label("Search score (optimistic)", "cross-validated on the rows that selected the model")
+        label = row_label("Search score (optimistic)", "cross-validated on the rows used to select the model")
         rows.append(strip_row(label, point(scale, search, f"search score: {number(search)}"), number(search)))
     if baseline.number("value") is not None:
         value = estimate_text(baseline)
@@ -136,8 +136,11 @@ def top_columns(facts: ReportFacts) -> Html | None:
         return None
     scale = Scale(0.0, ranked[0][1], 0.0, 96.0)
     rows = [strip_row(name, bar(scale, mean, None, None, f"{name}: {number(mean)}")) for name, mean in ranked]
-    several = len(facts.part("final").records("members")) > 1
-    title = "Most important columns (for the member with the largest weight)" if several else "Most important columns"
+    members = facts.part("final").records("members")
+    largest = max(members, key=lambda one: one.number("weight") or 0.0) if len(members) > 1 else None
+    title = "Most important columns"
+    if largest is not None:
+        title += f" (for {largest.text('title')}, which has the largest weight)"
     return join([el("h4", title), strips(rows, class_="deciding")])
 
 

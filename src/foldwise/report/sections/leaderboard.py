@@ -123,8 +123,8 @@ def without_score(entries: list[ReportFacts]) -> Html | None:
     by_status: dict[str, list[str]] = {}
     for entry in entries:
         by_status.setdefault(entry.text("status") or "not scored", []).append(entry.text("title"))
-    groups = [f"{', '.join(titles)} ({status})" for status, titles in by_status.items()]
-    return paragraph(f"Without a score: {'; '.join(groups)}." if groups else None, "note")
+    groups = [f"{status[:1].upper()}{status[1:]}: {', '.join(titles)}." for status, titles in by_status.items()]
+    return paragraph(" ".join(["Models without a score.", *groups]) if groups else None, "note")
 
 
 def all_models(entries: list[ReportFacts]) -> Html:

@@ -137,7 +137,8 @@ def curves(facts: ReportFacts) -> Section | None:
     off = (
         ""
         if gap is None
-        else f"Predicted probabilities and observed shares differ by {100 * gap:.1f} percentage points on average."
+        else f"Predicted probabilities and observed shares differ by {100 * gap:.1f} percentage points on average, "
+        "measured in ten bins of equal width. The dots are bins of equally many rows."
     )
     found = [
         curve("ROC (AUC)", draw.roc, predictions.records("roc"), note, "area"),

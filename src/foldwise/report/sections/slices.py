@@ -49,7 +49,7 @@ def slice_row(one: ReportFacts, scale: Scale, overall: float | None) -> Html:
     name = f"{one.text('column')}: {one.text('label')}"
     words = f"{name}: {score_text(one)}, {counted(one.number('n_rows'), 'row', 'rows')}, {verdict}"
     mark = interval(scale, one, "main" if verdict in CLEAR else "plain", words, reference=overall)
-    value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'too small') else ''}"
+    value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'too few rows') else ''}"
     return strip_row(name, mark, value)
 
 

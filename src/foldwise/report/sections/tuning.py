@@ -20,8 +20,9 @@ KINDS = {
     "heat_map": ("Scores of the settings", "Each dot is a setting of two hyperparameters, and its color is its score."),
     "parallel": ("All hyperparameters", "Each line is a setting, and its color is its score."),
     "process": (
-        "What the Gaussian process knows",
-        "The expected score of every setting, the settings tried, how promising others are, and the next setting.",
+        "What the search expects",
+        "Scores of all settings, as expected by the model of the search (a Gaussian process); the settings tried; how "
+        "promising others are; and the setting that it would try next.",
     ),
     "generations": ("Generations", "The scores of the settings of each generation, their median and the best so far."),
     "paths": ("Paths of the gradient", "The steps from each start to its end point."),

@@ -19,6 +19,7 @@ from foldwise.unsupervised.matrix import listed_columns
 Floats = NDArray[np.float64]
 NAMED = 4  # columns named per factor and sign
 SHARE_OF_LARGEST = 0.4  # a loading is named if it is at least so large, compared with the largest one
+CHOSEN = "To choose their number, some cells were hidden and predicted from the others."
 METHODS = {  # one factor, several factors
     "pca": ("principal component", "principal components"),
     "nmf": ("nonnegative part", "nonnegative parts"),
@@ -82,10 +83,12 @@ class Factors:
         if not self.n_factors:
             return "No factors: no column can be predicted from the others better than by its mean."
         kind = f"factor{'s' * (self.n_factors > 1)} ({METHODS[self.method][self.n_factors > 1]})"
-        how = "chosen by predicting held-out cells" if self.is_chosen else "as requested"
+        how = CHOSEN if self.is_chosen else "Their number was requested."
         explain = "explains" if self.n_factors == 1 else "explain"
+        if self.n_factors == 1:
+            how = how.replace("their number", "the number of factors").replace("Their number", "The number of factors")
         share = "" if self.method == "nmf" else f" {explain} {self.explained.sum():.0%} of the variance"
-        return f"{self.n_factors} {kind}{share}. The number of factors was {how}.{self._held_out()}"
+        return f"{self.n_factors} {kind}{share}. {how}{self._held_out()}"
 
     def _held_out(self) -> str:
         """How well factors predict cells that were held out, where this is known."""
@@ -94,7 +97,7 @@ class Factors:
         explained = 1.0 - self.errors.mean(axis=0)[self.n_factors]
         these = "This factor explains" if self.n_factors == 1 else "These factors explain"
         last = " More factors were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
-        return f" {these} {max(explained, 0.0):.1%} of the variance of held-out cells.{last}"
+        return f" {these} {max(explained, 0.0):.1%} of the variance of cells that were hidden from them.{last}"
 
     @property
     def sentences(self) -> tuple[str, ...]:

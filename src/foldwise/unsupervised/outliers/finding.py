@@ -28,7 +28,9 @@ Floats = NDArray[np.float64]
 MOST_EXPLAINED = 1000
 MOST_TRAINING = 2000  # reference rows that the model is fitted to; all others calibrate it
 FEWEST_REFERENCE = 10
-MODEL_WORDS = "P-values come from a model of the tail of held-out scores (generalized Pareto). They are approximate."
+MODEL_WORDS = (
+    "P-values are approximate. They come from a model of the highest outlier scores, a generalized Pareto distribution."
+)
 GUARANTEE_WORDS = (
     "P-values are conformal: on average at most {alpha:.3g} of the flagged rows are false alarms, provided that the "
     "reference rows are normal and come from the same source."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, number, p_equation, percent, signed
+from foldwise.report.formatting import NOTHING, counted, number, p_equation, percent, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar
 from foldwise.report.pictures.scales import Scale
@@ -81,6 +81,12 @@ def contrast(one: ReportFacts) -> Html:
     return strip_row(label, mark, signed(effect))
 
 
+def between(one: ReportFacts) -> str:
+    """The interval of the stability; a single cluster has none."""
+    low, high = one.number("stability_low"), one.number("stability_high")
+    return NOTHING if low is None or high is None else f"{number(low, 2)} to {number(high, 2)}"
+
+
 def study(found: ReportFacts) -> Html | None:
     """The figures of each number of clusters."""
     lines = found.records("study")
@@ -90,7 +96,7 @@ def study(found: ReportFacts) -> Html | None:
         [
             number(int(one.number("k") or 0)),
             number(one.number("stability"), 2),
-            f"{number(one.number('stability_low'), 2)} to {number(one.number('stability_high'), 2)}",
+            between(one),
             number(one.number("structureless"), 2),
             number(one.number("least_stable"), 2),
             number(one.number("silhouette")),

@@ -16,10 +16,8 @@ RULE_WORDS = (
     "The filled dot shows how often the right side of a rule holds in rows where the left side holds. The hollow dot "
     "shows how often it holds in all rows. Both are measured on rows that were not used to find the rules."
 )
-LEVERAGE_WORDS = (
-    "These rows have the highest leverage: they could change a linear model most. The mean leverage of all rows "
-    "is {mean}."
-)
+CENTRAL_WORDS = "The rows with the smallest mean distance to all others. Row numbers start at 0."
+LEVERAGE_WORDS = "These rows have the highest leverage, so they could change a linear model most."
 
 
 def outliers(facts: ReportFacts) -> Section | None:
@@ -145,7 +143,7 @@ def remarkable(facts: ReportFacts) -> Section | None:
     central, influential = found.records("central"), found.records("influential")
     body = [
         el("h3", "Most central") if central else None,
-        paragraph("The rows with the smallest mean distance to all others.") if central else None,
+        paragraph(CENTRAL_WORDS) if central else None,
         row_table(central),
         el("h3", f"Look-alikes of row {alike.text('row')}") if lines else None,
         table(["row", "distance", "what differs"], lines, left=(2,)) if lines else None,
@@ -155,7 +153,7 @@ def remarkable(facts: ReportFacts) -> Section | None:
         if lines
         else None,
         el("h3", "Most influential") if influential else None,
-        paragraph(LEVERAGE_WORDS.format(mean=number(found.number("mean_leverage")))) if influential else None,
+        paragraph(LEVERAGE_WORDS) if influential else None,
         row_table(influential),
     ]
     if found and not found.text("none") and not central:
