@@ -11,7 +11,7 @@ import pytest
 
 import foldwise
 from foldwise.app.exploring.answers import ExploredTable, QuestionAnswer, cell_text
-from foldwise.app.exploring.asking import QUESTIONS, Asking, Question
+from foldwise.app.exploring.asking import QUESTIONS, Question, QuestionLoop
 from foldwise.app.exploring.clustering import ask_clusters
 from foldwise.app.exploring.run import run_explore
 from foldwise.app.timing import Clock
@@ -204,7 +204,7 @@ def asking(n_rows, seconds, budget=20.0):
     time = FakeTime()
     table = ExploredTable.of(pl.DataFrame({"a": np.zeros(n_rows)}), 0)
     executor = Pretending(time, seconds)
-    found = Asking(table, executor, Clock(budget, 0.0, time, time.sleep), budget, 0, lambda: None)
+    found = QuestionLoop(table, executor, Clock(budget, 0.0, time, time.sleep), budget, 0, lambda: None)
     found.run()
     return found, executor, time
 
@@ -249,7 +249,7 @@ def test_a_failure_is_reported_and_the_others_go_on():
             return JobFailure("not enough memory") if job.name == "map" else super().perform(job)
 
     executor = Failing(time, lambda job: 0.1)
-    found = Asking(table, executor, Clock(9.0, 0.0, time, time.sleep), 9.0, 0, lambda: None)
+    found = QuestionLoop(table, executor, Clock(9.0, 0.0, time, time.sleep), 9.0, 0, lambda: None)
     found.run()
     assert found.progress["map"].failure == "not enough memory"
     assert set(found.answered) == set(QUESTIONS) - {"map"}

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import MultinomialNB
 from foldwise import NaiveBayes
 from foldwise.data.tokens import tokenize
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.word_counts import WordCounts, word_counts_of
 from foldwise.testing import check_foldable, check_merging
 
@@ -148,7 +148,7 @@ def test_numbers_are_no_text():
 
 def word_counts(docs, y, w=None):
     series = pl.Series(docs, dtype=pl.String)
-    return word_counts_of([lambda a, b: tokenize(series[a:b])], Share.of(y, 3, w))
+    return word_counts_of([lambda a, b: tokenize(series[a:b])], ThreadShare.of(y, 3, w))
 
 
 def same(a, b):

@@ -17,7 +17,7 @@ from foldwise.engines import KeyFolds, facts_of
 from foldwise.engines.drawing import draw
 from foldwise.evaluation import nested_in_engine
 from foldwise.folds import fit_facts
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.values import values_of
 from tests.engines.conftest import loader, postgres_loader
 from tests.engines.tables import NESTED, assert_same_facts, local_gram, mixed_table
@@ -48,7 +48,7 @@ def test_values(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
     assert facts.valued == ("whole",)  # the other has too many
     assert facts.classes is not None
     codes = np.searchsorted(facts.classes, frame["label"].to_numpy())
-    wanted = values_of(view(frame.select("whole")), [0], Share.of(codes, 3), lambda *cells: None)
+    wanted = values_of(view(frame.select("whole")), [0], ThreadShare.of(codes, 3), lambda *cells: None)
     found = facts.total.values
     assert [a.tolist() for a in found.columns[0].arrays] == [a.tolist() for a in wanted.columns[0].arrays]
 

@@ -13,7 +13,7 @@ from foldwise.data.transpose import transpose_into
 from foldwise.data.view import view
 from foldwise.summaries.counts import counts_of
 from foldwise.summaries.moments import moments_of
-from foldwise.summaries.passes import Share, class_weights_of, map_rows, windows
+from foldwise.summaries.passes import ThreadShare, class_weights_of, map_rows, windows
 
 SHAPES = [(1, 1), (1, 5), (7, 1), (13, 3), (100, 4), (1025, 9), (16_385, 5)]
 
@@ -42,13 +42,13 @@ def test_moments_in_every_layout(shape, n_classes, rng):
     total = np.array([(w[y == c, None] * X[y == c]).sum(axis=0) for c in range(n_classes)])
     square = np.array([(w[y == c, None] * X[y == c] ** 2).sum(axis=0) for c in range(n_classes)])
     for name, table in layouts(X):
-        found = moments_of(view(table).numbers(range(X.shape[1])), Share.of(y, n_classes, w))
+        found = moments_of(view(table).numbers(range(X.shape[1])), ThreadShare.of(y, n_classes, w))
         assert (found.weight == weight).all(), name
         assert found.rows[:, 0].tolist() == [np.sum((y == c) & (w > 0)) for c in range(n_classes)], name
         np.testing.assert_allclose(found.mean * weight, total, rtol=1e-11, atol=1e-11, err_msg=name)
         np.testing.assert_allclose(found.m2 + found.mean**2 * weight, square, rtol=1e-11, err_msg=name)
     rows = [np.sum((y == c) & (w > 0)) for c in range(n_classes)]
-    np.testing.assert_array_equal(class_weights_of(Share.of(y, n_classes, w)), [weight[:, 0], rows])
+    np.testing.assert_array_equal(class_weights_of(ThreadShare.of(y, n_classes, w)), [weight[:, 0], rows])
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 5, 30])
@@ -57,7 +57,7 @@ def test_counts_in_every_layout(shape, n_classes, rng):
     X = rng.integers(-2, 6, shape)
     y = rng.integers(0, n_classes, len(X))
     for name, table in layouts(X):
-        found = counts_of(view(table), range(X.shape[1]), Share.of(y, n_classes))
+        found = counts_of(view(table), range(X.shape[1]), ThreadShare.of(y, n_classes))
         for j, column in enumerate(found.columns):
             assert column.levels == tuple(np.unique(X[:, j]).tolist()), name
             for level, weight in zip(column.levels, column.weight, strict=True):
@@ -71,10 +71,10 @@ def test_chunks_meet_without_gap_or_overlap(n_rows, rng):
     y = rng.integers(0, 2, n_rows)
     expected = [[int(np.sum((X[:, 0] == v) & (y == c))) for c in (0, 1)] for v in range(4)]
     for table in (X, np.asfortranarray(X), X.astype(np.int8), pd.DataFrame(X)):
-        assert counts_of(view(table), [0, 1], Share.of(y, 2)).columns[0].weight.tolist() == expected
+        assert counts_of(view(table), [0, 1], ThreadShare.of(y, 2)).columns[0].weight.tolist() == expected
     gathered = view(X.astype(np.float32)).numbers([0, 1])
     assert gathered.chunk_rows == BUFFER_ROWS
-    found = moments_of(gathered, Share.of(y, 2))
+    found = moments_of(gathered, ThreadShare.of(y, 2))
     assert found.weight.sum() == 2 * n_rows
 
 

@@ -15,7 +15,7 @@ from foldwise.data.view import view
 from foldwise.errors import ForgetError
 from foldwise.summaries import CategoryCounts, Counts, Moments, Sums
 from foldwise.summaries.counts import counts_of
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.sums import sums_of
 from tests.summaries.small import small_moments
 
@@ -26,11 +26,11 @@ def moments(X, y, w=None, n_classes=3):
 
 def sums(X, y, w=None, n_classes=3):
     cells = ChunkedCells([f"x{j}" for j in range(X.shape[1])], len(X), list(np.ascontiguousarray(X).T), np.float64)
-    return sums_of(cells, Share.of(y, n_classes, w), lambda rows, names, row: None)
+    return sums_of(cells, ThreadShare.of(y, n_classes, w), lambda rows, names, row: None)
 
 
 def counts(X, y, w=None, n_classes=3):
-    return counts_of(view(X), range(X.shape[1]), Share.of(y, n_classes, w))
+    return counts_of(view(X), range(X.shape[1]), ThreadShare.of(y, n_classes, w))
 
 
 def exact_moments(X, y, w, n_classes):

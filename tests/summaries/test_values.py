@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foldwise.data.view import view
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries import Values, ValueWeights
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.values import values_of
 from foldwise.testing import check_merging
 from tests.summaries.small import small_values
@@ -103,7 +103,7 @@ def test_every_layout_gives_the_same_values(rng):
     y = rng.integers(0, 40, 1000)
     whole = small_values(X, y, 40)
     for table in (np.asfortranarray(X), pd.DataFrame(X), X.astype(np.float64)[::-1][::-1]):
-        found = values_of(view(table), range(3), Share.of(y, 40), lambda rows, names, row: None)
+        found = values_of(view(table), range(3), ThreadShare.of(y, 40), lambda rows, names, row: None)
         assert same(found, whole)
 
 

@@ -18,7 +18,7 @@ from foldwise import map_table, read_table
 from foldwise.errors import InputError
 from foldwise.unsupervised.maps.distances import row_distances
 from foldwise.unsupervised.maps.distortion import distortion, neighbors_for
-from foldwise.unsupervised.maps.layouts import placed
+from foldwise.unsupervised.maps.layouts import fitted_positions
 from foldwise.unsupervised.matrix import table_matrix
 
 # whole numbers have equal distances, whose order is arbitrary, so the digits get a little noise
@@ -83,7 +83,7 @@ def test_placing_a_row_never_increases_the_error(monkeypatch):
     last = np.inf
     for steps in (1, 2, 4, 8, 16):
         monkeypatch.setattr("foldwise.unsupervised.maps.layouts.STEPS", steps)
-        errors = ((cdist(placed(distances, marks), marks) - distances) ** 2).sum(axis=1)
+        errors = ((cdist(fitted_positions(distances, marks), marks) - distances) ** 2).sum(axis=1)
         assert (errors <= last + 1e-9).all()
         last = errors
 

@@ -40,7 +40,7 @@ class HasWeighting(Protocol):
         """None, "balanced" or a dict, as in scikit-learn."""
 
 
-Setting = TypeVar("Setting", bound=HasWeighting)
+LinearSetting = TypeVar("Setting", bound=HasWeighting)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Solution:
         return found.reshape(*coef.shape[:2], len(X))
 
 
-class GramSession(ModelSession, Generic[Setting]):
+class GramSession(ModelSession, Generic[LinearSetting]):
     """A session in which settings, and subsets of columns, share the Gram matrix of the training rows."""
 
     shares = "gram"
@@ -89,18 +89,18 @@ class GramSession(ModelSession, Generic[Setting]):
         self._facts: KeyedCache[tuple[Rows, TrainingFacts | None]] = KeyedCache(64)
 
     @abstractmethod
-    def plain(self, params: dict[str, Any]) -> Setting | None:
+    def plain(self, params: dict[str, Any]) -> LinearSetting | None:
         """The setting, if it can be solved from the facts; None if it may be invalid, or is not supported."""
 
     @abstractmethod
-    def solve(self, settings: Sequence[Setting], facts: TrainingFacts) -> Solution:
+    def solve(self, settings: Sequence[LinearSetting], facts: TrainingFacts) -> Solution:
         """The coefficients of settings with the same weights of rows."""
 
-    def solve_subsets(self, setting: Setting, facts: TrainingFacts, columns: NDArray[np.intp]) -> Solution:
+    def solve_subsets(self, setting: LinearSetting, facts: TrainingFacts, columns: NDArray[np.intp]) -> Solution:
         """The coefficients of one setting for subsets of the same size, (subsets, size)."""
         return stacked([self.solve([setting], part_of(facts, some)) for some in columns])
 
-    def _plain(self, setting: Params) -> Setting | None:
+    def _plain(self, setting: Params) -> LinearSetting | None:
         return self.plain(self.merged(setting)) if setting.keys() <= self.own_params.keys() else None
 
     def lazy(self, params: Params) -> frozenset[str]:

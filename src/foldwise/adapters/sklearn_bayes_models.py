@@ -29,7 +29,7 @@ from foldwise.folds.sums import (
 )
 from foldwise.summaries.moments import moments_of
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 MOST_SLOTS = 1 << 20  # categories × classes × settings of a table
 Slopes = tuple[Floats, Floats]  # (S, K, d), and the score of a row of zeros (S, K)
@@ -132,7 +132,7 @@ class GaussianFormulas(NaiveBayesFormulas):
     def learn(self, facts: TrainingCounts) -> TrainingCounts:
         x = np.ascontiguousarray(self.numbers[facts.rows])
         cells = ChunkedCells([str(j) for j in range(x.shape[1])], len(x), list(x.T), np.float64)
-        share = Share(read_only(facts.y), facts.weights, len(facts.class_weight), 0, len(x))
+        share = ThreadShare(read_only(facts.y), facts.weights, len(facts.class_weight), 0, len(x))
         moments = moments_of(cells, share)
         whole = moments if facts.weights is None else moments_of(cells, replace(share, weights=None))
         pooled = whole.pooled()

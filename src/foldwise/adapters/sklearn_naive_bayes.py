@@ -30,7 +30,7 @@ from foldwise.folds.rows import take_rows
 
 MOST_CLASSES = 30_000  # labels are int16
 
-SettingRun = tuple[range, NBSettingBatch | None]  # indices of settings, and their batch; None for a refit
+BatchRun = tuple[range, NBSettingBatch | None]  # indices of settings, and their batch; None for a refit
 
 SUPPORT = Support(SKLEARN)
 
@@ -75,7 +75,7 @@ class BayesSession(ModelSession):
         self.formulas = formulas
         self.weights: NDArray[np.float64] | None = None
         self._plain = IdentityCache(self._plain_params)
-        self._runs: IdentityCache[dict[int, list[SettingRun]]] = IdentityCache(nothing_known, most=4)
+        self._runs: IdentityCache[dict[int, list[BatchRun]]] = IdentityCache(nothing_known, most=4)
 
     def lazy(self, params: Params) -> frozenset[str]:
         return self.formulas.lazy if self._plain.of(params) is not None else frozenset()
@@ -93,7 +93,7 @@ class BayesSession(ModelSession):
             else:
                 yield from self._at_once(settings, indices, batch, facts, train, test, need)
 
-    def _runs_of(self, settings: Sequence[Params], size: int) -> list[SettingRun]:
+    def _runs_of(self, settings: Sequence[Params], size: int) -> list[BatchRun]:
         """Runs of at most `size` settings that are computed together; cached for all splits."""
         known = self._runs.of(settings) if isinstance(settings, tuple) else {}
         if size not in known:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.app.task import LEAST_ROWS, FitTask, HeldOut
+from foldwise.app.task import LEAST_ROWS, FitTask, HeldOutTable
 from foldwise.decisions.conformal.levels import SLACK, check_coverage, closed, least_rows, quantile_of
 from foldwise.errors import InputError
 from foldwise.models.column_roles import outline
@@ -166,7 +166,7 @@ def set_aside(task: FitTask, level: float, seed: int) -> FitTask:
             "pass more rows, or leave guarantee= out.",
         )
     X = task.table.X
-    held = HeldOut(X[calibration.tolist()], task.y[calibration], None, task.n_classes)
+    held = HeldOutTable(X[calibration.tolist()], task.y[calibration], None, task.n_classes)
     table = replace(task.table, X=X[kept.tolist()], y=np.asarray(task.table.y)[kept])
     groups_left = None if task.groups is None else np.unique(task.groups[kept], return_inverse=True)[1].astype(np.intp)
     return replace(

@@ -212,7 +212,7 @@ def run_fit(
     executor = executor or open_executor(n_workers)  # workers load libraries while the table is read
     try:
         clock = clock or Clock(seconds_of(config.budget))
-        tell = Teller(
+        tell = ProgressReporter(
             clock, executor, [*([] if watch is None else [watch]), *([] if record is None else [record.show])]
         )
         tell.enter("reading")
@@ -302,7 +302,7 @@ def estimate_so_far(batch: SettingBatch, setup: RunSetup) -> str:
     return f"{setup.metric.title} {value} ± {number(half)} ({len(scores)} of {len(setup.splits) - 1} folds)"
 
 
-class Teller:
+class ProgressReporter:
     """Reports the progress of a run to the caller."""
 
     def __init__(self, clock: Clock, executor: Executor, watchers: Sequence[Watch]) -> None:

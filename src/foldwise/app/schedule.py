@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from foldwise.app.model_plan import ModelPlan
-from foldwise.app.schedule_rules import RULES, Moment
+from foldwise.app.schedule_rules import RULES, ScheduleMoment
 from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob
 from foldwise.app.state_view import REMEMBERED, StateView, ranking
 from foldwise.app.timing import RESCUE_SECONDS
@@ -52,7 +52,7 @@ class Schedule:
         compiling : collection of str
             Models that wait because their code is still being compiled.
         """
-        look = Moment(self, state, now, end, compiling)
+        look = ScheduleMoment(self, state, now, end, compiling)
         if look.left <= 0:
             return None
         batch = next((found for rule in RULES if (found := rule(look)) is not None), None)

@@ -37,7 +37,7 @@ NEARLY = 0.8  # of the best model's gain over the baseline, with which a forest 
 VARIANT_SHARE = 0.25  # of the time left: what a variant of the best model may take on all splits
 
 
-class Moment(StateView):
+class ScheduleMoment(StateView):
     """The state of a search, and the time that is left."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Moment(StateView):
         return rounds[0] * cost < self.left or 0 < rounds[1] * cost < self.left
 
 
-def finish_generally_good(look: Moment) -> SettingBatch | None:
+def finish_generally_good(look: ScheduleMoment) -> SettingBatch | None:
     """In a short run, all workers finish a generally good model before anything else is tried."""
     for name, some in look.batches.items() if look.hurried else ():
         if some and look.models[name].general and look.unfinished(some[0]):
@@ -118,7 +118,7 @@ def finish_generally_good(look: Moment) -> SettingBatch | None:
     return None
 
 
-def try_generally_good(look: Moment) -> SettingBatch | None:
+def try_generally_good(look: ScheduleMoment) -> SettingBatch | None:
     """In a short run, try the cheapest generally good model of each kind."""
     tried = {look.models[name].general for name, some in look.batches.items() if some}
     for kind in KINDS if look.hurried else ():
@@ -128,7 +128,7 @@ def try_generally_good(look: Moment) -> SettingBatch | None:
     return None
 
 
-def try_variant_of_best(look: Moment) -> SettingBatch | None:
+def try_variant_of_best(look: ScheduleMoment) -> SettingBatch | None:
     """In a short run, the best model gets its next variant, such as larger trees, before other models are tried."""
     if not look.hurried or not look.state.finished:
         return None
@@ -141,7 +141,7 @@ def try_variant_of_best(look: Moment) -> SettingBatch | None:
     return look.open(best.model)
 
 
-def lengthen_best(look: Moment) -> SettingBatch | None:
+def lengthen_best(look: ScheduleMoment) -> SettingBatch | None:
     """The best model gets as many more stages (trees) as there is time for, and so does a forest nearly as good as it.
 
     A boosted model is lengthened only if its longest stage did best.
@@ -163,18 +163,18 @@ def lengthen_best(look: Moment) -> SettingBatch | None:
     return None
 
 
-def nearly_as_good(look: Moment, batch: SettingBatch, best: SettingBatch) -> bool:
+def nearly_as_good(look: ScheduleMoment, batch: SettingBatch, best: SettingBatch) -> bool:
     """Whether a batch gains nearly as much over the baseline as the best one, so that a blend may use both."""
     gain = best.best_mean - look.schedule.baseline
     return math.isfinite(gain) and batch.best_mean - look.schedule.baseline >= NEARLY * gain > 0
 
 
-def finish_climbing(look: Moment) -> SettingBatch | None:
+def finish_climbing(look: ScheduleMoment) -> SettingBatch | None:
     """A batch on a higher rung is finished before others."""
     return next((one for one in look.state.batches if one.rung and look.unfinished(one)), None)
 
 
-def climb_in_time(look: Moment) -> SettingBatch | None:
+def climb_in_time(look: ScheduleMoment) -> SettingBatch | None:
     """Once enough models are finished, or much of the time is over, the best learn from more rows.
 
     What costs little still comes before it.
@@ -184,7 +184,7 @@ def climb_in_time(look: Moment) -> SettingBatch | None:
     return None if climbed is None else look.cheap or climbed
 
 
-def finish_best(look: Moment) -> SettingBatch | None:
+def finish_best(look: ScheduleMoment) -> SettingBatch | None:
     """After a few models the best is finished, so that a stop at any moment leaves a result."""
     if look.n_opened < (1 if look.hurried else AT_ONCE) or not look.ranked:
         return None
@@ -192,7 +192,7 @@ def finish_best(look: Moment) -> SettingBatch | None:
     return best if look.unfinished(best) and look.rest(best) < 0.5 * look.left else None
 
 
-def score_far_ahead(look: Moment) -> SettingBatch | None:
+def score_far_ahead(look: ScheduleMoment) -> SettingBatch | None:
     """A batch far ahead is scored, if need be on fewer splits; what costs little still comes before it."""
     ahead = far_ahead(look.state, look.schedule.perfect, look.schedule.baseline)
     if ahead is None or not look.unfinished(ahead) or not look.can_be_scored(ahead):
@@ -201,18 +201,18 @@ def score_far_ahead(look: Moment) -> SettingBatch | None:
     return look.open(quick[0]) if quick else look.cheap or ahead
 
 
-def finish_cheap(look: Moment) -> SettingBatch | None:
+def finish_cheap(look: ScheduleMoment) -> SettingBatch | None:
     """In a short run, what costs little is finished before another model may take more time than expected."""
     return look.cheap if look.hurried else None
 
 
-def try_next_model(look: Moment) -> SettingBatch | None:
+def try_next_model(look: ScheduleMoment) -> SettingBatch | None:
     """The cheapest model that has not been tried, once something is being finished."""
     early = look.n_opened < AT_ONCE
     return try_any_model(look) if early or look.state.finished or look.finishing else None
 
 
-def continue_promising(look: Moment) -> SettingBatch | None:
+def continue_promising(look: ScheduleMoment) -> SettingBatch | None:
     """What costs little, then what has begun, then the best on the first split."""
     if look.cheap is not None:
         return look.cheap
@@ -226,12 +226,12 @@ def continue_promising(look: Moment) -> SettingBatch | None:
     return next(iter([*begun, *promising]), None)
 
 
-def try_any_model(look: Moment) -> SettingBatch | None:
+def try_any_model(look: ScheduleMoment) -> SettingBatch | None:
     """The cheapest model that has not been tried."""
     return look.open(look.affordable[0]) if look.affordable else None
 
 
-def climb_best(look: Moment) -> SettingBatch | None:
+def climb_best(look: ScheduleMoment) -> SettingBatch | None:
     """The best finished batch that can go on to the next rung in the time left."""
     climbed = {one.climbed_from for one in look.state.batches}
     for batch in sorted(look.state.finished, key=lambda one: -one.best_mean):
@@ -242,7 +242,7 @@ def climb_best(look: Moment) -> SettingBatch | None:
     return None
 
 
-def draw_new_settings(look: Moment) -> SettingBatch | None:
+def draw_new_settings(look: ScheduleMoment) -> SettingBatch | None:
     """New settings for the model that has had the least time for its rank."""
     if not (look.state.finished or look.finishing):
         return None
@@ -254,13 +254,13 @@ def draw_new_settings(look: Moment) -> SettingBatch | None:
     return None
 
 
-def try_slow_model(look: Moment) -> SettingBatch | None:
+def try_slow_model(look: ScheduleMoment) -> SettingBatch | None:
     """A model for which there may be no time on all splits, because nothing else is left to do."""
     slow = [name for name in look.openable if look.seconds[name] < OPENING_SHARE * look.left]
     return look.open(slow[0]) if slow else None
 
 
-RULES: Sequence[Callable[[Moment], SettingBatch | None]] = (
+RULES: Sequence[Callable[[ScheduleMoment], SettingBatch | None]] = (
     finish_generally_good,
     try_variant_of_best,
     try_generally_good,

@@ -18,7 +18,7 @@ from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
-    from foldwise.app.task import HeldOut
+    from foldwise.app.task import HeldOutTable
 
 MANY_LEVELS = 12
 SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
@@ -148,7 +148,7 @@ def shared_rows(result: FitResult) -> list[str]:
     return [f"{shared:,} of the {test_rows(test)} also occur in the training table. Scores on them are too optimistic."]
 
 
-def test_rows(test: HeldOut) -> str:
+def test_rows(test: HeldOutTable) -> str:
     """The number of test rows, and where they come from."""
     of_table = test.share is not None or test.outside
     return f"{test.X.height:,} {'held-out rows' if of_table else 'rows of the separate test table'}"

@@ -36,7 +36,7 @@ LEAST_ROWS = 8
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutTable:
     """The rows of a separate test table, with their target, and weights if it has the weight column."""
 
     X: pl.DataFrame
@@ -77,9 +77,9 @@ class FitTask:
     costs: CostMatrix | None = None
     positive: int | None = None  # index among classes
     named: dict[str, str] | None = None  # groups, time, weights: the columns
-    test: HeldOut | None = None
+    test: HeldOutTable | None = None
     n_unlabeled: int = 0  # rows without a target, which were left out
-    aside: HeldOut | None = None  # rows that calibrate intervals or sets, from which nothing is learned
+    aside: HeldOutTable | None = None  # rows that calibrate intervals or sets, from which nothing is learned
     large: LargeTable | None = None  # the table that the rows were drawn from, if it is too large for memory
 
     @property
@@ -414,7 +414,7 @@ def class_index(label: Any, classes: NDArray[Any], target: str) -> int:
     return found[0]
 
 
-def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOut:
+def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], weights: str | None) -> HeldOutTable:
     """Check a separate test table. It needs the same columns; extra columns are ignored."""
     absent = [name for name in columns if name not in table.X.columns]
     if absent:
@@ -431,7 +431,7 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
                 f"the target {table.target!r} of the test table must contain finite numbers.",
                 "replace other values, or remove these rows.",
             )
-        return HeldOut(table.X.select(columns), y.astype(np.float64), weighed)
+        return HeldOutTable(table.X.select(columns), y.astype(np.float64), weighed)
     labels = plain_labels(np.asarray(table.y)).tolist()
     index = {one: k for k, one in enumerate(classes.tolist())}
     unseen = sorted({one for one in labels if one not in index}, key=str)
@@ -443,4 +443,4 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
         )
     index |= {one: len(classes) + k for k, one in enumerate(unseen)}
     codes = np.array([index[one] for one in labels], dtype=np.int64)
-    return HeldOut(table.X.select(columns), codes, weighed, len(classes), tuple(map(str, unseen)))
+    return HeldOutTable(table.X.select(columns), codes, weighed, len(classes), tuple(map(str, unseen)))

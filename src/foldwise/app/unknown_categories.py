@@ -15,10 +15,10 @@ from foldwise.models.column_transformers import CategoryCodes
 from foldwise.neighbors import KNNClassifier
 from foldwise.storage.encoded_parts import walk
 
-Known = Mapping[str, frozenset[str]]
+KnownCategories = Mapping[str, frozenset[str]]
 
 
-def known_levels(model: Any) -> Known:
+def known_levels(model: Any) -> KnownCategories:
     """Return the categories of each text column that the model was trained on."""
     found: dict[str, set[str]] = {}
     for part in walk(model):
@@ -33,7 +33,7 @@ def known_levels(model: Any) -> Known:
 class UnknownCategories:
     """Counts unknown categories, batch by batch."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownCategories) -> None:
         self._known = known
         self._found: dict[str, Counter[str]] = {}
 

@@ -18,7 +18,7 @@ from foldwise.data.target import Target, object_array
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import spread, weight_kept
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share, class_weights_of, map_rows
+from foldwise.summaries.passes import ThreadShare, class_weights_of, map_rows
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NaiveBayesFacts:
         n_classes = len(target.classes)
 
         def part(start: int, stop: int) -> NaiveBayesFacts:
-            share = Share(target.codes, weights, n_classes, start, stop)
+            share = ThreadShare(target.codes, weights, n_classes, start, stop)
             summaries = tuple(FAMILIES[block.family].summarize(view, block.columns, share) for block in blocks)
             weight, rows = class_weights_of(share)
             return cls(target.classes, weight, rows, summaries)

@@ -25,7 +25,7 @@ from foldwise.folds.protocol import Rows
 from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 Bools = NDArray[np.bool_]
 
@@ -104,7 +104,7 @@ class CategoricalColumns:
                 extra[j] = len(known.difference(c.levels))
         return cls(coded, is_level, declared, extra, indices)
 
-    def look_up(self, share: Share, rows: Rows, batch: GridBatch) -> CategoricalTerms:
+    def look_up(self, share: ThreadShare, rows: Rows, batch: GridBatch) -> CategoricalTerms:
         """Learn the log-probabilities of every slot (slots, K, S) from some rows, for every setting."""
         weight, held = self.coded.count(rows, share.y, share.weights, share.n_classes)
         alpha, smooth = batch.alpha, batch.smooth
@@ -190,7 +190,7 @@ class GaussianColumns:
     names: tuple[str, ...]
     columns: tuple[int, ...]  # (d,), their indices in the table
 
-    def learn(self, share: Share, rows: Rows, batch: GridBatch) -> GaussianTerms:
+    def learn(self, share: ThreadShare, rows: Rows, batch: GridBatch) -> GaussianTerms:
         """Learn mean (K, d), scale and log_norm (K, d, S) from some rows, for every setting."""
         cells = ChunkedCells(self.names, len(rows), list(np.ascontiguousarray(self.numbers[rows]).T), np.float64)
         mean, scale, log_norm = finish_settings(moments_of(cells, share), batch.settings)
@@ -206,7 +206,7 @@ class GridTable:
     categories: CategoricalColumns | None
     numbers: GaussianColumns | None
 
-    def scores(self, share: Share, train: Rows, batch: GridBatch, log_prior: Floats) -> JointScores:
+    def scores(self, share: ThreadShare, train: Rows, batch: GridBatch, log_prior: Floats) -> JointScores:
         """Compute the scores of every setting from training rows, with labels and weights in `share`."""
         parts: list[CategoricalTerms | GaussianTerms] = []
         if self.categories is not None:

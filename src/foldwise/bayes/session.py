@@ -34,7 +34,7 @@ from foldwise.errors import InputError
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, LeaveOneOutBlock, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 BLOCK_CELLS = 1 << 18  # probabilities per block of settings, so that metrics read them from the cache
 LEAVE_ONE_OUT_CELLS = 1 << 22  # the same for leave-one-out, where each block recomputes facts
@@ -49,7 +49,7 @@ class TrainingSet:
     rows: Rows
     present: NDArray[np.intp]  # indices of the classes that occur
     classes: NDArray[Any]  # their labels
-    share: Share  # codes among the classes that occur, and weights
+    share: ThreadShare  # codes among the classes that occur, and weights
     totals: Floats  # (K,), the weight of each class
 
     @property
@@ -63,7 +63,7 @@ class TrainingSet:
         return NaiveBayesFacts.learn(view, target, self.share.weights, table.blocks, n_jobs=1)
 
 
-def attempt(function: Callable[..., Result], *arguments: Any) -> Result | Failure:
+def result_or_failure(function: Callable[..., Result], *arguments: Any) -> Result | Failure:
     """Call a function; its exception becomes a `Failure`, which is the answer of the settings concerned."""
     try:
         return function(*arguments)
@@ -96,19 +96,21 @@ class NaiveBayesSession:
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need  # decision values are probabilities
-        training = attempt(self.training_set, train)
+        training = result_or_failure(self.training_set, train)
         facts: dict[int, NaiveBayesFacts] = {}
         size = max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need.has(SHARES) else None
         for run in self.settings.runs(settings, size):
             if run.batch is not None and not isinstance(training, Failure):
                 log_prior = self._log_prior(run.batch, training)
                 if log_prior is not None:
-                    answer = attempt(self._grid_answer, run.batch, log_prior, training, test, need)
+                    answer = result_or_failure(self._grid_answer, run.batch, log_prior, training, test, need)
                     yield Block(run.start, run.start + len(run.members), answer)
                     continue
             for i, one in enumerate(run.members, run.start):
                 failed = [part for part in (one, training) if isinstance(part, Failure)]
-                alone = failed[0] if failed else attempt(self._single_answer, one, training, test, need, facts)
+                alone = (
+                    failed[0] if failed else result_or_failure(self._single_answer, one, training, test, need, facts)
+                )
                 yield Block(i, i + 1, alone)
 
     def training_set(self, train: Rows) -> TrainingSet:
@@ -123,7 +125,7 @@ class NaiveBayesSession:
         weights = check_weights(None if self._weights is None else self._weights[train], len(train))
         check_some_weight(weights)
         totals = count[present] if weights is None else np.bincount(codes, weights=weights, minlength=len(present))
-        share = Share(read_only(codes.astype(np.int64, copy=False)), weights, len(present), 0, len(train))
+        share = ThreadShare(read_only(codes.astype(np.int64, copy=False)), weights, len(present), 0, len(train))
         return TrainingSet(train, present, classes, share, totals.astype(np.float64))
 
     def _log_prior(self, batch: GridBatch, training: TrainingSet) -> Floats | None:  # (K, S)
@@ -203,15 +205,15 @@ class NaiveBayesSession:
         return not checked.chooses and can_leave_out(table.view, table.blocks, table.columns, checked.setting)
 
     def answer_leave_one_out(
-        self, settings: Sequence[Params], rows: Rows, places: Rows, need: Need
+        self, settings: Sequence[Params], rows: Rows, indices: Rows, need: Need
     ) -> Iterator[LeaveOneOutBlock]:
         need = need | Need.PROBA if need.has(Need.DECISION) else need
         nothing = np.arange(0)
-        training = attempt(self.training_set, rows)
+        training = result_or_failure(self.training_set, rows)
         if isinstance(training, Failure):  # training sets with fewer rows fail too
             yield LeaveOneOutBlock(0, len(settings), training, nothing)
             return
-        size = max(1, LEAVE_ONE_OUT_CELLS // max(1, len(places) * len(self.classes)))
+        size = max(1, LEAVE_ONE_OUT_CELLS // max(1, len(indices) * len(self.classes)))
         checked = [self.settings.check(setting) for setting in settings]
         facts: dict[int, LeaveOneOutFacts | Failure] = {}
         for start, table, run in consecutive(checked, table_of, size):
@@ -225,7 +227,7 @@ class NaiveBayesSession:
             if isinstance(found, Failure):
                 yield LeaveOneOutBlock(start, start + len(members), found, nothing)
             else:
-                yield self._leave_one_out_block(start, members, found, training, places, need)
+                yield self._leave_one_out_block(start, members, found, training, indices, need)
 
     def _leave_one_out_facts(self, table: FamilyTable, training: TrainingSet) -> LeaveOneOutFacts | Failure:
         """Learn the facts of all rows. An invalid value fails in every split, in training or in test rows."""
@@ -242,18 +244,18 @@ class NaiveBayesSession:
         members: Sequence[CheckedSetting],
         facts: LeaveOneOutFacts,
         training: TrainingSet,
-        places: Rows,
+        indices: Rows,
         need: Need,
     ) -> LeaveOneOutBlock:
         """Answer settings of one table for the rows at some indices."""
         stop, n_classes = start + len(members), len(self.classes)
         try:
-            scored = facts.score(places, [one.setting for one in members], [one.params["priors"] for one in members])
+            scored = facts.score(indices, [one.setting for one in members], [one.params["priors"] for one in members])
         except InputError:  # perhaps only one setting fails in some splits: refit them all
-            shape = (len(members), len(places))
+            shape = (len(members), len(indices))
             labels = np.zeros(shape, dtype=np.int64) if need.has(NAMES) else None
             log_proba = np.full((*shape, n_classes), -np.log(n_classes)) if need.has(SHARES) else None
-            return LeaveOneOutBlock(start, stop, Answer(labels, log_proba), np.arange(len(places)))
+            return LeaveOneOutBlock(start, stop, Answer(labels, log_proba), np.arange(len(indices)))
         labels = scored.labels() if need.has(NAMES) else None
         log_proba = scored.log_proba() if need.has(SHARES) else None
         answer = Answer(labels, log_proba).among(training.present, n_classes)

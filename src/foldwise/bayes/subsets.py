@@ -18,7 +18,7 @@ from foldwise.bayes.finished import FinishedModel, shift_to_max, to_log_probabil
 from foldwise.data.encoded import take_view
 from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Need, Params, Rows
-from foldwise.folds.sums.subsets import Shared
+from foldwise.folds.sums.subsets import SharedSums
 from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
@@ -73,7 +73,7 @@ class SubsetsByTerms:
                 size = max(1, cells // (len(test) * len(split.log_prior)))
             for start in range(0, len(subsets), size):
                 part = subsets[start : start + size]
-                yield Block(start, start + len(part), self._score(split, Shared.of(part), need))
+                yield Block(start, start + len(part), self._score(split, SharedSums.of(part), need))
         except Exception as error:  # not hidden: the failure is the answer
             yield Block(0, len(subsets), Failure(error))
 
@@ -102,7 +102,7 @@ class SubsetsByTerms:
             terms[k] = model.score(view, n_jobs=1)[0].T
         return terms
 
-    def _score(self, split: SplitTerms, shared: Shared, need: Need) -> Answer:
+    def _score(self, split: SplitTerms, shared: SharedSums, need: Need) -> Answer:
         n_classes, n = len(split.log_prior), len(split.test)
         labels = np.empty((shared.n_subsets, n), dtype=np.int16) if need.has(NAMES) else None
         scores = np.empty((shared.n_subsets, n, n_classes)) if need.has(SHARES) else None
@@ -118,7 +118,7 @@ class SubsetsByTerms:
             to_log_probabilities(rows, split.log_prior)
         return Answer(labels, scores).among(split.present, len(self._session.classes))
 
-    def _windows(self, split: SplitTerms, shared: Shared) -> Iterator[tuple[int, int, Floats, Shared]]:
+    def _windows(self, split: SplitTerms, shared: SharedSums) -> Iterator[tuple[int, int, Floats, SharedSums]]:
         """Iterate over ranges of test rows with their terms: all at once if they are kept, else as memory allows."""
         test, columns = split.test, shared.columns
         if split.terms is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import Floats, Labels
+from foldwise.clusters.assignment import ClusterLabels, Floats
 
 
 @njit(nogil=True, cache=True)
@@ -20,7 +20,7 @@ def sums_of(table: Floats) -> tuple[Floats, Floats]:
 
 
 @njit(nogil=True, cache=True)
-def adjusted_rand(a: Labels, b: Labels, k_a: int, k_b: int) -> float:
+def adjusted_rand(a: ClusterLabels, b: ClusterLabels, k_a: int, k_b: int) -> float:
     """Return the adjusted Rand index of labels 0..k_a-1 and 0..k_b-1: 1 if equal, 0 on average if unrelated."""
     table = np.zeros((k_a, k_b))
     for i in range(a.size):
@@ -40,7 +40,7 @@ def adjusted_rand(a: Labels, b: Labels, k_a: int, k_b: int) -> float:
 
 
 @njit(nogil=True, cache=True)
-def jaccard_by_cluster(a: Labels, b: Labels, k_a: int, k_b: int) -> Floats:  # (k_a,)
+def jaccard_by_cluster(a: ClusterLabels, b: ClusterLabels, k_a: int, k_b: int) -> Floats:  # (k_a,)
     """Return for each cluster of `a` the Jaccard index with the most similar cluster of `b` (Hennig 2007)."""
     table = np.zeros((k_a, k_b))
     for i in range(a.size):

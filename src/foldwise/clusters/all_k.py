@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import Floats, Ints, Labels, Rows
+from foldwise.clusters.assignment import ClusteredRows, ClusterLabels, Floats, Ints
 from foldwise.clusters.lloyd import new_bounds, rows_of, run_lloyd
 from foldwise.clusters.seeding import blocks_of, draw_seeds, n_trials
 
@@ -21,14 +21,14 @@ MAX_ITER = 300
 class Clusterings(NamedTuple):
     """The best clustering for each k."""
 
-    labels: Labels  # (n_ks, n)
+    labels: ClusterLabels  # (n_ks, n)
     centers: Floats  # (n_ks, largest k, d)
     inertias: Floats  # (n_ks, n_restarts): of every restart
 
 
 @njit(nogil=True, cache=True)
 def cluster_from_seeds(
-    rows: Rows, blocks: Floats, uniforms: Floats, ks: Ints, max_iter: int, tol: float, found: Clusterings
+    rows: ClusteredRows, blocks: Floats, uniforms: Floats, ks: Ints, max_iter: int, tol: float, found: Clusterings
 ) -> None:
     """Run Lloyd's algorithm for each k from every draw of seeds, and keep the best run of each k in `found`."""
     n, d = rows.x.shape

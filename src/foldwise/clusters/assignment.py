@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Labels = NDArray[np.int32]
+ClusterLabels = NDArray[np.int32]
 
 TILE = 128  # rows whose distances are computed together
 GROUP = 4  # centers handled together: each value is loaded once for all of them
@@ -27,7 +27,7 @@ REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorized
 EPSILON = 2.0**-52
 
 
-class Rows(NamedTuple):
+class ClusteredRows(NamedTuple):
     """The rows to cluster."""
 
     x: Floats  # (n, d)
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 class Bounds(NamedTuple):
     """The label of each row and the bounds of its distances."""
 
-    labels: Labels  # (n,)
+    labels: ClusterLabels  # (n,)
     upper: Floats  # (n,): at least the distance to the own center
     lower: Floats  # (n,): at most the distance to any other center
 
@@ -69,7 +69,7 @@ class TileWork(NamedTuple):
     sums: Floats  # (GROUP * TILE,)
     best: Floats  # (TILE,): smallest |c|² - 2xc
     second: Floats  # (TILE,): second smallest
-    labels: Labels  # (TILE,)
+    labels: ClusterLabels  # (TILE,)
 
 
 @njit(nogil=True)
@@ -183,7 +183,7 @@ def gather(x: Floats, rows: Ints, n: int, tile: Floats) -> None:
 
 
 @njit(nogil=True)
-def finish_tile(rows: Rows, bounds: Bounds, centers: Centers, work: TileWork, n: int, moved: Totals) -> int:
+def finish_tile(rows: ClusteredRows, bounds: Bounds, centers: Centers, work: TileWork, n: int, moved: Totals) -> int:
     """Search the `n` rows of a tile, set their labels and bounds, and add rows that change cluster to `moved`.
 
     Returns the number of rows whose label changed.
@@ -220,7 +220,7 @@ def finish_tile(rows: Rows, bounds: Bounds, centers: Centers, work: TileWork, n:
 
 
 @njit(nogil=True)
-def assign_rows(rows: Rows, bounds: Bounds, centers: Centers, start: int, stop: int, moved: Totals) -> int:
+def assign_rows(rows: ClusteredRows, bounds: Bounds, centers: Centers, start: int, stop: int, moved: Totals) -> int:
     """Assign the rows start..stop to their nearest centers. Labels of -1 mean that nothing is known.
 
     Adds the rows that change cluster to `moved`, and returns their number.
@@ -255,7 +255,7 @@ def assign_rows(rows: Rows, bounds: Bounds, centers: Centers, start: int, stop: 
 
 
 @njit(nogil=True)
-def add_totals(rows: Rows, labels: Labels, start: int, stop: int, totals: Totals) -> None:
+def add_totals(rows: ClusteredRows, labels: ClusterLabels, start: int, stop: int, totals: Totals) -> None:
     """Add the rows start..stop to the sums of their clusters."""
     d = rows.x.shape[1]
     for i in range(start, stop):

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.clusters.assignment import Floats, Labels
+from foldwise.clusters.assignment import ClusterLabels, Floats
 from foldwise.clusters.lloyd import LloydRun, nearest, rows_of, run_lloyd_on_threads
 from foldwise.clusters.partial import nearest_partial, partial_distances, run_partial
 from foldwise.clusters.seeding import blocks_of, draw_seeds, n_trials
@@ -98,7 +98,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     """
 
     cluster_centers_: Floats
-    labels_: Labels
+    labels_: ClusterLabels
     inertia_: float
     n_iter_: int
 
@@ -294,7 +294,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return LloydRun(centers, labels, inertia, n_iter)
         return run_lloyd_on_threads(rows_of(x, w), start, self.max_iter, tol, self._threads(x.size))
 
-    def _assign(self, x: Floats, weights: Floats | None) -> tuple[Labels, float]:
+    def _assign(self, x: Floats, weights: Floats | None) -> tuple[ClusterLabels, float]:
         """Return the labels and the inertia of rows."""
         shift = self.cluster_centers_.mean(axis=0)
         x, centers = x - shift, self.cluster_centers_ - shift

@@ -18,10 +18,10 @@ from numba import njit
 from foldwise.clusters.assignment import (
     Bounds,
     Centers,
+    ClusteredRows,
+    ClusterLabels,
     Floats,
     Ints,
-    Labels,
-    Rows,
     Totals,
     add_totals,
     assign_rows,
@@ -37,13 +37,13 @@ class LloydRun(NamedTuple):
     """A fixed point of Lloyd's algorithm, or where it was stopped."""
 
     centers: Floats  # (k, d)
-    labels: Labels  # (n,)
+    labels: ClusterLabels  # (n,)
     inertia: float
     n_iter: int
 
 
 @njit(nogil=True, cache=True)
-def rows_of(x: Floats, w: Floats) -> Rows:
+def rows_of(x: Floats, w: Floats) -> ClusteredRows:
     """Return rows with their squared lengths."""
     norms = np.empty(x.shape[0])
     for i in range(x.shape[0]):
@@ -51,7 +51,7 @@ def rows_of(x: Floats, w: Floats) -> Rows:
         for j in range(x.shape[1]):
             total += x[i, j] * x[i, j]
         norms[i] = total
-    return Rows(x, w, norms)
+    return ClusteredRows(x, w, norms)
 
 
 @njit(nogil=True, cache=True)
@@ -102,13 +102,13 @@ def clear(totals: Totals) -> None:
 
 
 @njit(nogil=True, cache=True)
-def assign_part(rows: Rows, bounds: Bounds, centers: Centers, start: int, stop: int, moved: Totals) -> int:
+def assign_part(rows: ClusteredRows, bounds: Bounds, centers: Centers, start: int, stop: int, moved: Totals) -> int:
     """Assign some rows; the entry point for threads."""
     return int(assign_rows(rows, bounds, centers, start, stop, moved))
 
 
 @njit(nogil=True, cache=True)
-def total_part(rows: Rows, labels: Labels, start: int, stop: int, totals: Totals) -> None:
+def total_part(rows: ClusteredRows, labels: ClusterLabels, start: int, stop: int, totals: Totals) -> None:
     """Sum some rows; the entry point for threads."""
     add_totals(rows, labels, start, stop, totals)
 
@@ -124,7 +124,7 @@ def greatest(values: Floats) -> int:
 
 
 @njit(nogil=True, cache=True)
-def fill_empty(rows: Rows, labels: Labels, centers: Floats, totals: Totals) -> bool:
+def fill_empty(rows: ClusteredRows, labels: ClusterLabels, centers: Floats, totals: Totals) -> bool:
     """Give each empty cluster the row that is farthest from its center. Returns whether any row was moved."""
     n_empty = 0
     for c in range(totals.counts.size):
@@ -181,7 +181,7 @@ def move_centers(totals: Totals, centers: Centers, largest_norm: float) -> float
 
 
 @njit(nogil=True, cache=True)
-def inertia_part(rows: Rows, labels: Labels, centers: Floats, start: int, stop: int) -> float:
+def inertia_part(rows: ClusteredRows, labels: ClusterLabels, centers: Floats, start: int, stop: int) -> float:
     """Sum the weighted squared distances of some rows to their centers."""
     total = 0.0
     for i in range(start, stop):
@@ -190,7 +190,9 @@ def inertia_part(rows: Rows, labels: Labels, centers: Floats, start: int, stop: 
 
 
 @njit(nogil=True, cache=True)
-def run_lloyd(rows: Rows, bounds: Bounds, start: Floats, max_iter: int, tol: float) -> tuple[Floats, float, int]:
+def run_lloyd(
+    rows: ClusteredRows, bounds: Bounds, start: Floats, max_iter: int, tol: float
+) -> tuple[Floats, float, int]:
     """Run Lloyd's algorithm on one thread; `bounds` may hold the nearest of the `start` centers, and is changed.
 
     Returns the centers, the inertia and the number of iterations.
@@ -221,7 +223,7 @@ def run_lloyd(rows: Rows, bounds: Bounds, start: Floats, max_iter: int, tol: flo
     return centers.c, inertia_part(rows, bounds.labels, centers.c, zero, n), n_iter
 
 
-def run_lloyd_on_threads(rows: Rows, start: Floats, max_iter: int, tol: float, n_threads: int) -> LloydRun:
+def run_lloyd_on_threads(rows: ClusteredRows, start: Floats, max_iter: int, tol: float, n_threads: int) -> LloydRun:
     """Run Lloyd's algorithm; each thread has a chunk of rows, and sums are merged in row order."""
     n, d = rows.x.shape
     bounds = new_bounds(n)
@@ -267,7 +269,7 @@ def run_lloyd_on_threads(rows: Rows, start: Floats, max_iter: int, tol: float, n
     return LloydRun(moving.c, bounds.labels, inertia, n_iter)
 
 
-def nearest(rows: Rows, centers: Floats, n_threads: int = 1) -> Labels:
+def nearest(rows: ClusteredRows, centers: Floats, n_threads: int = 1) -> ClusterLabels:
     """Return the index of the nearest center of each row."""
     n, d = rows.x.shape
     bounds = new_bounds(n)
@@ -282,4 +284,4 @@ def nearest(rows: Rows, centers: Floats, n_threads: int = 1) -> Labels:
     return bounds.labels
 
 
-__all__ = ["Bounds", "Ints", "LloydRun", "Rows", "nearest", "new_bounds", "rows_of", "run_lloyd"]
+__all__ = ["Bounds", "ClusteredRows", "Ints", "LloydRun", "nearest", "new_bounds", "rows_of", "run_lloyd"]

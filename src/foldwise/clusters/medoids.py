@@ -23,7 +23,7 @@ from foldwise.errors import FoldwiseError, InputError
 from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
 from foldwise.neighbors.parameters import check_distance, check_metric
 from foldwise.neighbors.search import NeighborIndex
-from foldwise.neighbors.space import Space, learn_space
+from foldwise.neighbors.space import MetricSpace, learn_space
 
 SAMPLE_ROWS = 2_000  # of a sample of CLARA, unless ten per medoid are more
 
@@ -178,7 +178,7 @@ def has_missing(table: View) -> bool:
     return bool(np.isnan(numbers).any())
 
 
-def medoids_of(space: Space, rows: EncodedRows, k: int, random: Any) -> NDArray[np.intp]:
+def medoids_of(space: MetricSpace, rows: EncodedRows, k: int, random: Any) -> NDArray[np.intp]:
     """The medoids of some rows by FasterPAM."""
     if k == rows.n_rows:
         return np.arange(k)
@@ -188,7 +188,7 @@ def medoids_of(space: Space, rows: EncodedRows, k: int, random: Any) -> NDArray[
 
 
 def medoids_of_samples(
-    space: Space, rows: EncodedRows, k: int, n_samples: int, most: int, random: Any
+    space: MetricSpace, rows: EncodedRows, k: int, n_samples: int, most: int, random: Any
 ) -> NDArray[np.intp]:
     """The medoids of several samples that have the least sum of distances to all rows (CLARA)."""
     size = min(most, max(SAMPLE_ROWS, 10 * k))

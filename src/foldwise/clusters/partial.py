@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import Floats, Labels
+from foldwise.clusters.assignment import ClusterLabels, Floats
 
 
 @njit(nogil=True)
@@ -35,7 +35,7 @@ def partial_distances(x: Floats, centers: Floats) -> Floats:  # (n, k)
 
 
 @njit(nogil=True, cache=True)
-def nearest_partial(x: Floats, w: Floats, centers: Floats, labels: Labels, squares: Floats) -> float:
+def nearest_partial(x: Floats, w: Floats, centers: Floats, labels: ClusterLabels, squares: Floats) -> float:
     """Set labels and squared distances to the nearest centers; returns the inertia."""
     inertia = 0.0
     for i in range(x.shape[0]):
@@ -51,7 +51,7 @@ def nearest_partial(x: Floats, w: Floats, centers: Floats, labels: Labels, squar
 
 
 @njit(nogil=True, cache=True)
-def partial_means(x: Floats, w: Floats, labels: Labels, squares: Floats, centers: Floats) -> None:
+def partial_means(x: Floats, w: Floats, labels: ClusterLabels, squares: Floats, centers: Floats) -> None:
     """Move each center to the means of the present cells; a row counts by weight · columns / present cells.
 
     A cell that no row of the cluster has keeps its value. An empty cluster moves to the row farthest from its center.
@@ -88,7 +88,7 @@ def partial_means(x: Floats, w: Floats, labels: Labels, squares: Floats, centers
 
 @njit(nogil=True, cache=True)
 def run_partial(
-    x: Floats, w: Floats, start: Floats, max_iter: int, tol: float, labels: Labels
+    x: Floats, w: Floats, start: Floats, max_iter: int, tol: float, labels: ClusterLabels
 ) -> tuple[Floats, float, int]:
     """Run Lloyd's algorithm on partial distances; sets `labels`, returns centers, inertia and iterations."""
     centers, squares = start.copy(), np.empty(x.shape[0])

@@ -20,9 +20,9 @@ def blocks_of(x: Floats) -> Floats:  # (n, d) -> (n_blocks, d * TILE)
     n, d = x.shape
     blocks = np.zeros((-(-n // TILE), d * TILE))
     for i in range(n):
-        block, place = blocks[i // TILE], i % TILE
+        block, row = blocks[i // TILE], i % TILE
         for j in range(d):
-            block[j * TILE + place] = x[i, j]
+            block[j * TILE + row] = x[i, j]
     return blocks
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import REORDER, TILE, Floats, Ints, Labels
+from foldwise.clusters.assignment import REORDER, TILE, ClusterLabels, Floats, Ints
 from foldwise.clusters.seeding import blocks_of, distances_to_trials
 from foldwise.summaries.passes import windows
 
@@ -62,7 +62,7 @@ def distances_by_cell(x: Floats, blocks: Floats, ends: Ints, start: int, stop: i
 
 
 @njit(nogil=True, cache=True)
-def silhouettes_of(sums: Floats, labels: Labels, sizes: Ints) -> Floats:  # (m, k), (m,), (k,) -> (m,)
+def silhouettes_of(sums: Floats, labels: ClusterLabels, sizes: Ints) -> Floats:  # (m, k), (m,), (k,) -> (m,)
     """Return (b - a) / max(a, b) from the sums of distances to each cluster; 0 for a cluster of one row."""
     m, k = sums.shape
     found = np.zeros(m)
@@ -80,8 +80,8 @@ def silhouettes_of(sums: Floats, labels: Labels, sizes: Ints) -> Floats:  # (m, 
     return found
 
 
-def mean_silhouettes(x: Floats, labels: Labels, ks: Ints, n_threads: int) -> Floats:  # labels (n_ks, n) -> (n_ks,)
-    """Return the mean silhouette of each clustering."""
+def mean_silhouettes(x: Floats, labels: ClusterLabels, ks: Ints, n_threads: int) -> Floats:
+    """Return the mean silhouette (n_ks,) of each clustering (n_ks, n)."""
     n = len(x)
     order = np.lexsort(labels)
     x, labels = np.ascontiguousarray(x[order]), np.ascontiguousarray(labels[:, order])

@@ -13,7 +13,7 @@ from numba import njit
 from scipy.special import betainc
 
 from foldwise.clusters.all_k import cluster_from_seeds, new_clusterings
-from foldwise.clusters.assignment import Floats, Ints, Labels
+from foldwise.clusters.assignment import ClusterLabels, Floats, Ints
 from foldwise.clusters.lloyd import greatest, rows_of
 from foldwise.clusters.seeding import blocks_of
 
@@ -105,7 +105,7 @@ def split_p_value(x: Floats, rng: np.random.Generator) -> float:
     return valley_p_value((lower, higher), valley)
 
 
-def split_p_values(x: Floats, labels: Labels, k: int, rng: np.random.Generator) -> Floats:  # (k,)
+def split_p_values(x: Floats, labels: ClusterLabels, k: int, rng: np.random.Generator) -> Floats:  # (k,)
     """Return the p-value of each cluster."""
     return np.array([split_p_value(np.ascontiguousarray(x[labels == c]), rng) for c in range(k)])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.clusters.assignment import Floats, Labels
+from foldwise.clusters.assignment import ClusterLabels, Floats
 from foldwise.clusters.references import gap_choice
 from foldwise.data.html import html_table
 from foldwise.errors import InputError
@@ -73,7 +73,7 @@ class ClusterStudy:
     reference_agreement: Floats
     least_stable: Floats
     split_p_values: Floats
-    labels: Labels
+    labels: ClusterLabels
     centers: tuple[Floats, ...]
 
     @property
@@ -152,7 +152,7 @@ class ClusterStudy:
         )
         return " ".join(words)
 
-    def labels_of(self, k: int | None = None) -> Labels:
+    def labels_of(self, k: int | None = None) -> ClusterLabels:
         """Return the cluster of each row.
 
         Parameters

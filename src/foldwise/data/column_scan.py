@@ -23,7 +23,7 @@ FEW_RUNS = 64  # distinct values per column that are counted by class
 FEW_SHARE = 0.2  # of the rows: with more distinct values a column does not hold categories
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,18 @@ class ColumnScan:
 
     n_rows: int
     names: tuple[str, ...]
-    n_present: Counts
-    n_distinct: Counts
+    n_present: Ints
+    n_distinct: Ints
     low: Floats
     high: Floats
     second: Floats
-    n_low: Counts
+    n_low: Ints
     middle: Floats
     in_order: NDArray[np.bool_]
     has_fraction: NDArray[np.bool_]
-    signature: Counts
-    cut_errors: Counts
-    group_errors: Counts
+    signature: Ints
+    cut_errors: Ints
+    group_errors: Ints
 
     def ruled_out(self, columns: NDArray[np.bool_]) -> frozenset[str]:
         """The names of some columns."""
@@ -159,7 +159,7 @@ def scan_block(cells: Floats, codes: NDArray[np.int64] | None) -> tuple[NDArray[
     n_distinct = changes.sum(axis=1) + (n_present > 0)
     n_low = np.where(n_distinct > 1, changes.argmax(axis=1), n_present)
 
-    def at(rank: Counts, where: NDArray[np.bool_]) -> Floats:
+    def at(rank: Ints, where: NDArray[np.bool_]) -> Floats:
         return np.where(where, ranked[np.arange(n_columns), np.clip(rank, 0, n_rows - 1)], np.nan)
 
     low, high = at(np.zeros(n_columns, dtype=np.int64), n_present > 0), at(n_present - 1, n_present > 0)
@@ -177,20 +177,20 @@ def scan_block(cells: Floats, codes: NDArray[np.int64] | None) -> tuple[NDArray[
     return n_present, n_distinct, *ends, in_order, has_fraction, signatures(cells), cut_errors, errors
 
 
-def signatures(cells: Floats) -> Counts:
+def signatures(cells: Floats) -> Ints:
     """A number per column that is equal for equal columns, and otherwise different unless by rare chance."""
     weights = np.random.default_rng(0).integers(1, 1 << 62, cells.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
         1
     )
     bits = cells.view(np.uint64)
     mixed = (bits ^ (bits >> np.uint64(31))) * weights
-    found: Counts = (mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64).view(np.int64)
+    found: Ints = (mixed ^ (mixed >> np.uint64(29))).sum(axis=1, dtype=np.uint64).view(np.int64)
     return found
 
 
 def group_errors(
-    changes: NDArray[np.bool_], labels: NDArray[np.int64], known: NDArray[np.bool_], n_distinct: Counts, n_classes: int
-) -> Counts:
+    changes: NDArray[np.bool_], labels: NDArray[np.int64], known: NDArray[np.bool_], n_distinct: Ints, n_classes: int
+) -> Ints:
     """Rows that do not have the most frequent class of their value, for columns of few values."""
     n_columns, n_rows = changes.shape
     errors = np.full(n_columns, -1, dtype=np.int64)

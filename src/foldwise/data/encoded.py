@@ -16,7 +16,7 @@ from foldwise.data.target import encode_integers
 from foldwise.data.tokens import TextColumn
 from foldwise.data.view import SparseView, View
 
-Rows = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 BLOCK_ROWS = 1 << 12  # transposed at a time, so that they stay in the cache
 
@@ -44,7 +44,7 @@ class CodedColumn(ColumnSource):
         """Return the same codes with another description, which may declare levels."""
         return CodedColumn(column, self.coded, self.levels)
 
-    def take(self, rows: Rows) -> CodedColumn:
+    def take(self, rows: Indices) -> CodedColumn:
         return CodedColumn(self.column, self.coded[rows], self.levels)
 
 
@@ -64,7 +64,7 @@ class EncodedView(View):
         sources = [ready[j] if j in ready else numeric(column, next(number)) for j, column in enumerate(columns)]
         super().__init__(sources, len(numbers))
 
-    def take(self, rows: Rows) -> EncodedView:
+    def take(self, rows: Indices) -> EncodedView:
         """Return the view of some rows."""
         coded = {j: column.take(rows) for j, column in self.coded_columns.items()}
         texts = {j: column.take(rows) for j, column in self.text_columns.items()}
@@ -118,7 +118,7 @@ def encode_whole_numbers(view: View, columns: Sequence[int]) -> dict[int, CodedC
     return found
 
 
-def take_view(view: EncodedView | SparseView, rows: Rows) -> EncodedView | SparseView:
+def take_view(view: EncodedView | SparseView, rows: Indices) -> EncodedView | SparseView:
     """Return some rows of an encoded or a sparse table."""
     if isinstance(view, SparseView):
         return SparseView(view.matrix[rows], view.names)

@@ -19,7 +19,7 @@ from foldwise.evaluation.decision import Decision, check_proba
 from foldwise.evaluation.label_names import find, label_array, names_of
 
 Floats = NDArray[np.float64]
-Cell = str | Callable[[Any], Any]  # the name of a column of costs, or a function of the rows
+CostCell = str | Callable[[Any], Any]  # the name of a column of costs, or a function of the rows
 
 TIE = 1e-12  # relative to the largest cost: smaller differences are rounding errors of probabilities
 
@@ -29,7 +29,7 @@ class ResolvedCosts:
     """The cost of each action, and the index of each class of the model among the true classes of the matrix."""
 
     matrix: CostMatrix  # with 0 for costs that depend on the row
-    varying: tuple[tuple[int, int, Cell], ...]  # action, true class, source of the costs
+    varying: tuple[tuple[int, int, CostCell], ...]  # action, true class, source of the costs
     classes: NDArray[Any]
     indices: NDArray[np.intp]  # of the classes among the true classes of the matrix
     actions: NDArray[Any]  # an action that is a class has the label of the class
@@ -99,7 +99,7 @@ def resolve_costs(costs: Any, classes: NDArray[Any], warn: bool = True) -> Resol
     return ResolvedCosts(matrix, varying, classes, indices, named)
 
 
-def matrix_of(costs: Any, classes: NDArray[Any]) -> tuple[CostMatrix, tuple[tuple[int, int, Cell], ...]]:
+def matrix_of(costs: Any, classes: NDArray[Any]) -> tuple[CostMatrix, tuple[tuple[int, int, CostCell], ...]]:
     """Convert costs to a matrix and a list of those that depend on the row."""
     if costs is None:
         return CostMatrix.zero_one(names_of(classes)), ()
@@ -125,7 +125,7 @@ def matrix_of(costs: Any, classes: NDArray[Any]) -> tuple[CostMatrix, tuple[tupl
     return CostMatrix(tuple(names_of(classes)), tuple(names_of(classes)), array), ()
 
 
-def from_cells(costs: Mapping[Any, Any]) -> tuple[CostMatrix, tuple[tuple[int, int, Cell], ...]]:
+def from_cells(costs: Mapping[Any, Any]) -> tuple[CostMatrix, tuple[tuple[int, int, CostCell], ...]]:
     """Read a nested mapping whose cells are numbers, column names or functions of the rows."""
     if not all(isinstance(row, Mapping) for row in costs.values()):
         return CostMatrix.from_dict(costs), ()  # raises the error
@@ -146,7 +146,7 @@ def by_row(cell: Any) -> bool:
     return isinstance(cell, str) or (callable(cell) and not isinstance(cell, Number))
 
 
-def read(cell: Cell, X: Any, n_rows: int, what: str) -> Floats:
+def read(cell: CostCell, X: Any, n_rows: int, what: str) -> Floats:
     """Read the costs of some rows from a column or compute them by a function."""
     values = column_of(cell, X, what) if isinstance(cell, str) else cell(X)
     return cost_array(values, (n_rows,), f"the costs of {what}", "give one finite number per row.")

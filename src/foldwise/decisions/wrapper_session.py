@@ -16,7 +16,7 @@ from foldwise.folds.rows import count_rows, take_rows
 from foldwise.folds.weights import weight_params
 
 INSIDE = "estimator__"
-Question = tuple[Rows, Rows, Need]  # train, test, what is needed
+SplitNeed = tuple[Rows, Rows, Need]  # train, test, what is needed
 
 
 class WrapperSession(ModelSession):
@@ -80,7 +80,7 @@ class WrapperSession(ModelSession):
         raise NotImplementedError
 
     def _inner_answers(
-        self, session: FoldSession, branches: Sequence[Sequence[int]], settings: Sequence[Params], question: Question
+        self, session: FoldSession, branches: Sequence[Sequence[int]], settings: Sequence[Params], question: SplitNeed
     ) -> Iterator[tuple[int, Answer | Failure]]:
         """Yield each setting with the answer of its wrapped estimator; settings of one branch share it."""
         asked = tuple(inside(settings[branch[0]]) for branch in branches)

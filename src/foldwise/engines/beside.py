@@ -18,7 +18,7 @@ MOST_CELLS = 45  # columns of a sample as JSON; functions of PostgreSQL have at 
 
 
 @dataclass(frozen=True)
-class Beside:
+class ScanExtras:
     """What an engine returns from the scan that sums the numeric columns, if it can: so each key is hashed once."""
 
     levels: tuple[tuple[str, str], ...] = ()  # columns whose values are counted, by name and type
@@ -31,7 +31,7 @@ def fits_in_sets(n_numbers: int, n_categories: int) -> bool:
     return 3 * n_numbers * n_categories <= MOST_SET_SUMS and n_numbers + n_categories <= MOST_CELLS
 
 
-def counted_levels(answer: pl.DataFrame, beside: Beside, groups: Sequence[str]) -> dict[str, pl.DataFrame]:
+def counted_levels(answer: pl.DataFrame, beside: ScanExtras, groups: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Return how often each category occurs, by the name of its column: the columns group, level and n."""
     found = {}
     for j, (name, kind) in enumerate(beside.levels):

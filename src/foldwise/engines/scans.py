@@ -24,7 +24,7 @@ from foldwise.engines.arranging import (
     replaced,
 )
 from foldwise.engines.asking import Asker
-from foldwise.engines.beside import Beside, counted_levels, drawn_rows, fits_in_sets
+from foldwise.engines.beside import ScanExtras, counted_levels, drawn_rows, fits_in_sets
 from foldwise.engines.checks import (
     check_complete,
     check_there,
@@ -118,12 +118,12 @@ def facts_of(
     statement sums all numeric columns about their pivots, and one counts all categories. If a pivot turns out to be too
     far from the mean of a class, the column is summed again about the means of its classes.
     """
-    wanted = Wanted(columns, folds, tuple(values), gram, task, max_values, max_levels, cuts)
+    wanted = FactsRequest(columns, folds, tuple(values), gram, task, max_values, max_levels, cuts)
     return facts_and_sample(Asker(table), target, wanted)[0]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FactsRequest:
     """What is asked of an engine: the parameters of `facts_of`, and the size of a sample."""
 
     columns: Sequence[str] | None = None
@@ -137,7 +137,7 @@ class Wanted:
     sample: int = 0  # rows, roughly; 0: none
 
 
-def facts_and_sample(asker: Asker, target: str, wanted: Wanted) -> tuple[TableFacts, pl.DataFrame | None]:
+def facts_and_sample(asker: Asker, target: str, wanted: FactsRequest) -> tuple[TableFacts, pl.DataFrame | None]:
     """Do the work of `facts_of`, and draw a sample if the engine can return it from the same scan.
 
     Then the table of `asker` may get columns with the folds of its rows.
@@ -190,12 +190,12 @@ class Scan:
     categorical: tuple[str, ...]
     classes: NDArray[Any] | None
     totals: Floats = field(default_factory=lambda: np.empty(0))  # (K,): rows of each class
-    beside: Beside = field(default_factory=Beside)
+    beside: ScanExtras = field(default_factory=ScanExtras)
     rows: dict[Cell, Floats] = field(default_factory=dict)  # (K,), by fold; from the first answer that has folds
     answers: list[pl.DataFrame] = field(default_factory=list)  # to the sums, the first of which have what is beside
 
     @classmethod
-    def of(cls, asker: Asker, target: str, wanted: Wanted) -> Scan:
+    def of(cls, asker: Asker, target: str, wanted: FactsRequest) -> Scan:
         """Check the columns, decide the task, and count the rows of each class."""
         known, columns, folds, values = asker.table.schema(), wanted.columns, wanted.folds, wanted.values
         check_there([target, *(() if folds is None else [folds.key])], known.names)
@@ -228,7 +228,7 @@ class Scan:
         few = [name for j, name in enumerate(texts) if (answer[f"d{j}"] <= FEW_LEVELS).all()]
         few = list(categorical) if by_sets else few
         drawn = (*schema.names, target, *(() if folds is None else (folds.key,)))
-        beside = Beside(tuple((name, level_type(known[name])) for name in few), share, drawn)
+        beside = ScanExtras(tuple((name, level_type(known[name])) for name in few), share, drawn)
         return replace(blank, statements=statements, totals=totals, beside=beside)
 
     @property
@@ -282,7 +282,7 @@ class Scan:
         if with_ends:
             answer = self.asker.ask(self.statements.sums_and_ends(names, pivots, self.labels))
         else:
-            beside = Beside() if self.answers else self.beside
+            beside = ScanExtras() if self.answers else self.beside
             answer = self._sums(names, pivots, beside)
         kinds = ["n", "s", "q", *(["low", "high"] if with_ends else [])]
         fields = [f"{kind}{j}" for kind in kinds for j in range(len(names))]
@@ -296,7 +296,7 @@ class Scan:
                 found[cell] = constant_where_equal(found[cell], *ends)
         return found
 
-    def _sums(self, names: Sequence[str], pivots: Floats, beside: Beside) -> pl.DataFrame:
+    def _sums(self, names: Sequence[str], pivots: Floats, beside: ScanExtras) -> pl.DataFrame:
         """Ask for sums, and keep what was asked beside them."""
         if self.asker.kind.collected and (beside.levels or beside.share):
             text, types = self.statements.sums_by_sets(names, pivots, self.labels, beside)
@@ -420,8 +420,8 @@ class Scan:
         products = {cell: np.zeros((len(self.labels), d, d)) for cell in self.rows}
         for pairs in chunks(list(combinations(range(d), 2)), PAIRS_PER_STATEMENT):
             used = sorted({j for pair in pairs for j in pair})
-            place = {j: i for i, j in enumerate(used)}
-            own = [(place[i], place[j]) for i, j in pairs]
+            index_of = {j: i for i, j in enumerate(used)}
+            own = [(index_of[i], index_of[j]) for i, j in pairs]
             asked = self.statements.products([names[j] for j in used], own, pivots[:, used], self.labels)
             answer = self.asker.ask(asked)
             self.check_rows(answer)

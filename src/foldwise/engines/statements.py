@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.engines.asking import Asker
-from foldwise.engines.beside import Beside
+from foldwise.engines.beside import ScanExtras
 from foldwise.engines.hashing import md5_of, ordered, ordered_literal
 from foldwise.engines.key_folds import INNER, OUTER, SAMPLE, WIDTH, KeyFolds, as_digits, bounds, threshold
 from foldwise.summaries.number_kernels import Floats
@@ -115,7 +115,7 @@ class Statements:
         cases = [(label == one, literal(self.asker, value)) for one, value in zip(labels, values.tolist(), strict=True)]
         return self.asker.ibis.cases(*cases, else_=first)
 
-    def sums(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], beside: Beside) -> Any:
+    def sums(self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], beside: ScanExtras) -> Any:
         """Sum the columns and their squares, about their pivots, and return more from the same scan."""
         more = {f"c{j}": level(self.asker, *one).cast("string") for j, one in enumerate(beside.levels)}
         if self.folds is not None and beside.share:
@@ -133,7 +133,7 @@ class Statements:
         return self.aggregate(base, found)
 
     def sums_by_sets(
-        self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], beside: Beside
+        self, columns: Sequence[str], pivots: Floats, labels: Sequence[Any], beside: ScanExtras
     ) -> tuple[str, dict[str, str]]:
         """Write the same as SQL with grouping sets, and its types: `rest{j}` is 0 in rows with the counts of level j.
 

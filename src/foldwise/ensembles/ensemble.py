@@ -25,7 +25,7 @@ from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels, TargetValues
 from foldwise.folds.rows import count_rows, take_rows
 
-Members = Any  # an estimator, or a list or dict of them
+GivenMembers = Any  # an estimator, or a list or dict of them
 
 
 class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
@@ -39,7 +39,7 @@ class ComposedEnsemble(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        members: Members,
+        members: GivenMembers,
         *,
         diversity: str | Diversity | Sequence[Any] | None = None,
         dependency: str | Dependency = "independent",

@@ -13,7 +13,7 @@ from foldwise.ensembles.sizes import GreedySelection
 
 __all__ = ["grading", "greedy_selection", "majority_vote", "stacking", "weighted_vote"]
 
-Several = Sequence[Any] | Mapping[str, Any]
+Estimators = Sequence[Any] | Mapping[str, Any]
 
 
 def composed(members: Any, **blocks: Any) -> Any:
@@ -26,7 +26,7 @@ def composed(members: Any, **blocks: Any) -> Any:
     return (EnsembleRegressor if is_regressor(one) else Ensemble)(members, **blocks)
 
 
-def majority_vote(members: Several, **options: Any) -> Ensemble:
+def majority_vote(members: Estimators, **options: Any) -> Ensemble:
     """Combine classifiers by majority vote.
 
     Parameters
@@ -51,7 +51,7 @@ def majority_vote(members: Several, **options: Any) -> Ensemble:
 
 
 def weighted_vote(
-    members: Several, weights: str | Sequence[float] = "accuracy", *, cv: Any = 5, **options: Any
+    members: Estimators, weights: str | Sequence[float] = "accuracy", *, cv: Any = 5, **options: Any
 ) -> Ensemble:
     """Combine classifiers by a vote, weighted by their out-of-fold accuracy or by given weights.
 
@@ -80,7 +80,7 @@ def weighted_vote(
     return Ensemble(members, combiner=Weighted(weights, cv=cv), **options)
 
 
-def stacking(members: Several, final: Any = None, *, cv: Any = 5, passthrough: bool = False, **options: Any) -> Any:
+def stacking(members: Estimators, final: Any = None, *, cv: Any = 5, passthrough: bool = False, **options: Any) -> Any:
     """Combine estimators by a final model that is trained on their out-of-fold predictions.
 
     Parameters
@@ -111,7 +111,7 @@ def stacking(members: Several, final: Any = None, *, cv: Any = 5, passthrough: b
 
 
 def greedy_selection(
-    members: Several, rounds: int | None = None, *, metric: Any = None, start: int = 3, cv: Any = 5, **options: Any
+    members: Estimators, rounds: int | None = None, *, metric: Any = None, start: int = 3, cv: Any = 5, **options: Any
 ) -> Any:
     """Weight estimators by greedy forward selection with replacement.
 
@@ -144,7 +144,7 @@ def greedy_selection(
     return composed(members, size=GreedySelection(rounds, start, metric, cv=cv), **options)
 
 
-def grading(members: Several, grader: Any = None, *, cv: Any = 10, **options: Any) -> Ensemble:
+def grading(members: Estimators, grader: Any = None, *, cv: Any = 10, **options: Any) -> Ensemble:
     """Combine the votes of classifiers that are predicted to be right.
 
     Parameters

@@ -19,7 +19,7 @@ from foldwise.folds.rows import take_rows
 
 __all__ = ["EarlyStopping", "FixedSize", "GreedySelection", "Pruning"]
 
-Metric = str | Callable[[Any, Any], float] | None
+MetricGiven = str | Callable[[Any, Any], float] | None
 
 
 @dataclass(repr=False, eq=False)
@@ -87,7 +87,7 @@ class GreedySelection(SelectedSize):
 
     rounds: int | None = None
     start: int = START
-    metric: Metric = None
+    metric: MetricGiven = None
     shrinkage: float | None = None
     cv: Any = 5
     n: int | None = None
@@ -125,7 +125,7 @@ class Pruning(SelectedSize):
 
     keep: int | float | None = None
     n: int | None = None
-    metric: Metric = None
+    metric: MetricGiven = None
     cv: Any = 5
 
     def choose(self, predictions: MemberPredictions, data: TrainingData) -> Floats:
@@ -137,7 +137,9 @@ class Pruning(SelectedSize):
         return weights
 
 
-def select_members(predictions: MemberPredictions, data: TrainingData, metric: Metric, **options: Any) -> GreedyResult:
+def select_members(
+    predictions: MemberPredictions, data: TrainingData, metric: MetricGiven, **options: Any
+) -> GreedyResult:
     """Select members greedily; labels count as probabilities of 0 and 1."""
     if predictions.code is not None:
         raise InputError("with OutputCodes, all members are needed to decode the classes.", "use a fixed size.")

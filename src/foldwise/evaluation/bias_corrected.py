@@ -34,7 +34,7 @@ from foldwise.folds.protocol import TargetValues
 from foldwise.folds.scoring_protocol import runs_on_session
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
+AnyInts = NDArray[np.integer[Any]]
 
 
 def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = None) -> Estimate:
@@ -101,7 +101,7 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
     if stored.n_units < 3:
         raise InputError(f"the bootstrap needs at least 3 rows or groups, got {stored.n_units}.")
 
-    def choose(scores: Floats) -> Ints:
+    def choose(scores: Floats) -> AnyInts:
         every = np.full((len(scores), len(means)), np.nan)
         every[:, usable] = scores
         return np.searchsorted(usable, chosen(every, search, plan, usable))
@@ -222,7 +222,7 @@ def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScor
     return RecomputedScores(kept, metric, search.estimator)
 
 
-def chosen(scores: Floats, search: Any, plan: Any, usable: Ints) -> Ints:  # (draws, settings) -> (draws,)
+def chosen(scores: Floats, search: Any, plan: Any, usable: AnyInts) -> AnyInts:  # (draws, settings) -> (draws,)
     """Repeat the selection of the search on each draw, among settings that can be scored."""
     if callable(search.refit):
         found = np.array([chosen_by_callable(one, search, plan) for one in scores])

@@ -21,7 +21,7 @@ from foldwise.errors import InputError
 from foldwise.evaluation.label_names import find
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+Indices = NDArray[np.intp]
 Predict = Callable[[pl.DataFrame], Floats]
 
 MIN_PROBA = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6], so that log-odds are finite (at most ±13.8)
@@ -176,7 +176,7 @@ def class_index(name: Any, classes: Sequence[Any]) -> int:
 
 def sampling_plan(
     n_samples: int | None, n_background: int, n_columns: int, rng: np.random.Generator
-) -> tuple[int, Ints]:
+) -> tuple[int, Indices]:
     """Return the number of pairs of orders per background row, and the indices of the background rows to use."""
     used = np.arange(n_background)
     if n_samples is None:
@@ -224,7 +224,7 @@ class Walks:
         n = self.n_background
         self.differs = np.column_stack([column[:n].ne_missing(column[n]).to_numpy() for column in self.table])
 
-    def gains(self, chosen: Ints, orders: Ints) -> Floats:  # (walks,), (walks, columns) -> (walks, columns)
+    def gains(self, chosen: Indices, orders: Indices) -> Floats:  # (walks,), (walks, columns) -> (walks, columns)
         """Return the change of the score at each column, for walks from the chosen background rows.
 
         A cell that equals the one it replaces changes nothing, so only rows that are new are predicted.

@@ -76,13 +76,13 @@ def choose(proba: Floats, costs: Floats) -> tuple[NDArray[np.intp], Floats, Floa
 @njit(nogil=True, cache=True)
 def _choose(proba: Floats, costs: Floats, action: NDArray[np.intp], cost: Floats, margin: Floats) -> None:
     for i in range(proba.shape[0]):
-        best, next_best, place = np.inf, np.inf, 0
+        best, next_best, chosen = np.inf, np.inf, 0
         for a in range(costs.shape[0]):
             total = 0.0
             for k in range(proba.shape[1]):
                 total += proba[i, k] * costs[a, k]
             if total < best:
-                best, next_best, place = total, best, a
+                best, next_best, chosen = total, best, a
             elif total < next_best:
                 next_best = total
-        action[i], cost[i], margin[i] = place, best, next_best - best
+        action[i], cost[i], margin[i] = chosen, best, next_best - best

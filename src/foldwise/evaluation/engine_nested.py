@@ -18,7 +18,7 @@ from foldwise.engines.asking import Asker
 from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.key_bits import forget_folds
 from foldwise.engines.key_folds import OUTER, KeyFolds
-from foldwise.engines.scans import KEY, LABEL, Wanted, facts_and_sample
+from foldwise.engines.scans import KEY, LABEL, FactsRequest, facts_and_sample
 from foldwise.engines.statements import fold_of, is_sampled
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
@@ -27,8 +27,8 @@ from foldwise.folds.fitting_facts import fit_facts, squared_error
 
 SAMPLE_ROWS = 20_000
 FOLD = "(fold)"
-PLACE = "foldwise_joint"  # where the query of the scores of all classes is put
-PLACE_IN_QUERY = re.compile(f'[`"]?{PLACE}[`"]?(?= )|[`"]?{PLACE}[`"]?(?=\\))')
+JOINT = "foldwise_joint"  # where the query of the scores of all classes is put
+JOINT_NAME = re.compile(f'[`"]?{JOINT}[`"]?(?= )|[`"]?{JOINT}[`"]?(?=\\))')
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
 LARGEST_LOSS = float(-np.log(np.finfo(np.float64).eps))  # as in scikit-learn, which clips probabilities
 CLASS_METRICS = {"log_loss": False, "brier": False, "accuracy": True}  # whether higher is better
@@ -208,7 +208,7 @@ def nested_on_snapshot(
     """Do the work of `nested_in_engine`."""
     is_linear = not hasattr(estimator, "fit_facts")
     task = "regression" if is_regressor(estimator) else "classification"
-    wanted = Wanted(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
+    wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
     facts, rows = facts_and_sample(asker, target, wanted)
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
@@ -343,8 +343,8 @@ class ClassStudy:
         joint = models[0].joint_by_fold(models, self.asker.over(folded), FOLD, self.facts.target)
         n_classes = len(models[0].classes_)
         schema = {"label": "int64", "fold": "int64", **{f"j{c}": "float64" for c in range(n_classes)}}
-        outer = self.asker.compile(summed(self.asker.ibis, self.asker.query(PLACE, schema), n_classes, self.metric))
-        text = PLACE_IN_QUERY.sub(lambda found: f"({joint}) AS {PLACE}", outer)
+        outer = self.asker.compile(summed(self.asker.ibis, self.asker.query(JOINT, schema), n_classes, self.metric))
+        text = JOINT_NAME.sub(lambda found: f"({joint}) AS {JOINT}", outer)
         return self.asker.ask_text(text, ("fold", "n", "s", "q"))
 
 

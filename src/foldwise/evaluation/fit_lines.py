@@ -41,9 +41,9 @@ class FitPrinter:
 
     def line(self, setting: int, split: int, scores: dict[str, tuple[float, ...]], seconds: float) -> str:
         """Describe one fit; a score is that of the test rows, and that of the training rows if there is one."""
-        place = f" {split + 1}/{self.n_splits}" if self.verbose > 2 else ""
-        place += f"; {setting + 1}/{len(self.settings)}" if self.verbose > 9 else ""
-        start = f"[CV{place}] END "
+        counter = f" {split + 1}/{self.n_splits}" if self.verbose > 2 else ""
+        counter += f"; {setting + 1}/{len(self.settings)}" if self.verbose > 9 else ""
+        start = f"[CV{counter}] END "
         text = ", ".join(f"{name}={value}" for name, value in sorted(self.settings[setting].items()))
         text += ";" if text else ""
         for name in sorted(scores) if self.verbose > 2 else ():

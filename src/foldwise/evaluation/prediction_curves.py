@@ -19,7 +19,7 @@ from foldwise.evaluation.metrics.ranking import areas
 from foldwise.evaluation.shares import wilson_bounds
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 POINTS = 200  # most points of a curve
 CLASSES_DRAWN = 6
@@ -33,7 +33,7 @@ Z95 = 1.959963984540054
 class Predictions:
     """True classes, probabilities and weights of some rows."""
 
-    truth: Ints  # (rows,) codes of classes
+    truth: Indices  # (rows,) codes of classes
     proba: Floats  # (rows, classes)
     classes: tuple[Any, ...]
     weights: Floats  # (rows,)

@@ -21,9 +21,10 @@ from foldwise.folds.protocol import Answer, Labels, Need
 from foldwise.folds.splits import Split
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.integer[Any]]
+AnyInts = NDArray[np.integer[Any]]
 ScoreOf = Callable[[Floats], Floats]  # the scores of mean losses
-Choose = Callable[[Floats], Ints]  # (draws, settings) -> (draws,): the setting that the search selects by these scores
+# (draws, settings) -> (draws,): the setting that the search selects by these scores
+Choose = Callable[[Floats], AnyInts]
 
 DRAW_CELLS = 1 << 23  # most counts or scores in memory at a time
 N_BLOCKS = 10  # jackknife blocks of units, if splits cannot serve as blocks
@@ -45,7 +46,7 @@ class ResampledScores(Protocol):
     n_units: int
     n_blocks: int  # of the jackknife
 
-    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:  # (draws, units)
+    def draw(self, counts: AnyInts, choose: Choose) -> BootstrapScores:  # (draws, units)
         """Select a setting on the drawn rows, given how often each was drawn, and score it on the others."""
 
 
@@ -69,7 +70,7 @@ def blocks_of(kept: OutOfFoldAnswers, units: NDArray[np.intp], n_units: int) -> 
     return np.arange(n_units) % min(N_BLOCKS, n_units)
 
 
-def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int | None = None) -> Iterator[Ints]:
+def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int | None = None) -> Iterator[AnyInts]:
     """Yield how often each unit is drawn by each bootstrap, in batches of shape (draws, units)."""
     at_once = at_once or max(1, DRAW_CELLS // n_units)
     for start in range(0, n_draws, at_once):
@@ -78,7 +79,7 @@ def draws_of(n_units: int, n_draws: int, rng: np.random.Generator, at_once: int 
 
 
 @njit(nogil=True, cache=True)
-def count_draws(drawn: Ints) -> Ints:  # (draws, units)
+def count_draws(drawn: AnyInts) -> AnyInts:  # (draws, units)
     """Count how often each number occurs in each row."""
     counts = np.zeros(drawn.shape, dtype=np.int32)
     for i in range(drawn.shape[0]):
@@ -103,9 +104,9 @@ class MeanLosses:
         self.order = np.argsort(blocks, kind="stable")  # units of a block are adjacent in memory
         self._blocks = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *np.bincount(blocks)]))]
         self.n_blocks = len(self._blocks)
-        place = np.empty_like(self.order)
-        place[self.order] = np.arange(self.n_units)
-        units = place[units]
+        position = np.empty_like(self.order)
+        position[self.order] = np.arange(self.n_units)
+        units = position[units]
         total = np.bincount(units, weights, minlength=self.n_units)
         summed = np.array([np.bincount(units, one * weights, minlength=self.n_units) for one in kept.losses])
         # sums of zeros and ones are integers, which float32 represents exactly up to 2^24
@@ -114,7 +115,7 @@ class MeanLosses:
         self._losses = np.ascontiguousarray(summed.T, dtype=self._kind)  # (units, settings)
         self._weights = total.astype(self._kind)
 
-    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:
+    def draw(self, counts: AnyInts, choose: Choose) -> BootstrapScores:
         times = counts.astype(self._kind)
         rest_times = (counts == 0).astype(self._kind)
         inside = [self._sums(times[:, block], block) for block in self._blocks]
@@ -148,7 +149,7 @@ class LossSums:
     def means(self) -> Floats:  # (draws, settings)
         return self.losses / positive(self.weights)[:, None]
 
-    def of(self, chosen: Ints) -> Floats:  # (draws,)
+    def of(self, chosen: AnyInts) -> Floats:  # (draws,)
         """Return the mean loss of one setting per draw."""
         return np.asarray(self.means()[np.arange(len(chosen)), chosen])
 
@@ -163,13 +164,13 @@ class SplitwiseScores:
 
     n_settings: int
 
-    def draw(self, counts: Ints, choose: Choose) -> BootstrapScores:
+    def draw(self, counts: AnyInts, choose: Choose) -> BootstrapScores:
         every = np.arange(self.n_settings)
         chosen = choose(np.stack([self._mean(times, every) for times in counts]))
         rests = (counts == 0).astype(np.int64)
         return BootstrapScores(np.array([self._mean(rest, chosen[[draw]])[0] for draw, rest in enumerate(rests)]))
 
-    def _mean(self, times: Ints, settings: Ints) -> Floats:  # (units,), settings -> (settings,)
+    def _mean(self, times: AnyInts, settings: AnyInts) -> Floats:  # (units,), settings -> (settings,)
         """Compute the mean over the splits on which the metric is defined; NaN if there is none."""
         raise NotImplementedError
 
@@ -184,30 +185,30 @@ class RecomputedScores(SplitwiseScores):
     def __init__(self, kept: OutOfFoldAnswers, metric: Any, estimator: Any) -> None:
         self._kept, self._metric = kept, metric
         self._units = units_of(kept)
-        self._places = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
+        self._rows_of_splits = [np.flatnonzero(kept.split == k) for k in range(int(kept.split.max()) + 1)]
         self._codes = kept.target.codes[kept.rows] if isinstance(kept.target, Labels) else None
-        self._tested = [self._classes_of(places) for places in self._places]
+        self._tested = [self._classes_of(indices) for indices in self._rows_of_splits]
         self._session = StoredSession(kept, estimator)
         self.n_settings = len(next(iter(kept.parts.values())))
         self.n_units, self.n_blocks = int(self._units.max()) + 1, 0
 
-    def _mean(self, times: Ints, settings: Ints) -> Floats:
-        drawn = [np.repeat(places, times[self._units[places]]) for places in self._places]
-        lost = [tested - self._classes_of(places) for tested, places in zip(self._tested, drawn, strict=True)]
-        fewest = min((n for n, places in zip(lost, drawn, strict=True) if len(places)), default=0)
-        scores = [self._on_split(places, settings) for n, places in zip(lost, drawn, strict=True) if n <= fewest]
+    def _mean(self, times: AnyInts, settings: AnyInts) -> Floats:
+        drawn = [np.repeat(indices, times[self._units[indices]]) for indices in self._rows_of_splits]
+        lost = [tested - self._classes_of(indices) for tested, indices in zip(self._tested, drawn, strict=True)]
+        fewest = min((n for n, indices in zip(lost, drawn, strict=True) if len(indices)), default=0)
+        scores = [self._on_split(indices, settings) for n, indices in zip(lost, drawn, strict=True) if n <= fewest]
         defined = np.array([one for one in scores if one is not None])
         return defined.mean(axis=0) if len(defined) else np.full(len(settings), np.nan)
 
-    def _classes_of(self, places: NDArray[np.intp]) -> int:
+    def _classes_of(self, indices: NDArray[np.intp]) -> int:
         """Count the classes of some stored predictions."""
-        return 0 if self._codes is None else int(np.count_nonzero(np.bincount(self._codes[places])))
+        return 0 if self._codes is None else int(np.count_nonzero(np.bincount(self._codes[indices])))
 
-    def _on_split(self, places: NDArray[np.intp], settings: Ints) -> Floats | None:
-        if not len(places):
+    def _on_split(self, indices: NDArray[np.intp], settings: AnyInts) -> Floats | None:
+        if not len(indices):
             return None
-        parts: Any = {name: part[settings][:, places] for name, part in self._kept.parts.items()}
-        split = Split(self._session.all_rows, self._kept.rows[places])
+        parts: Any = {name: part[settings][:, indices] for name, part in self._kept.parts.items()}
+        split = Split(self._session.all_rows, self._kept.rows[indices])
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that a metric is undefined on a few rows is not worth a warning
@@ -229,8 +230,8 @@ class ResampledAreas(SplitwiseScores):
         positive = kept.target.codes[kept.rows] == 1
         self._splits = []
         for k in range(int(kept.split.max()) + 1):
-            places = np.flatnonzero(kept.split == k)
-            self._splits.append((places, *in_order(scores[:, places]), positive[places]))
+            indices = np.flatnonzero(kept.split == k)
+            self._splits.append((indices, *in_order(scores[:, indices]), positive[indices]))
 
     @staticmethod
     def serve(kept: OutOfFoldAnswers) -> bool:
@@ -240,11 +241,11 @@ class ResampledAreas(SplitwiseScores):
         scores = kept.proba if kept.decision is None else kept.decision
         return scores is not None and (kept.decision is None or scores.ndim == 2) and bool(np.isfinite(scores).all())
 
-    def _mean(self, times: NDArray[Any], settings: Ints) -> Floats:
+    def _mean(self, times: NDArray[Any], settings: AnyInts) -> Floats:
         total, defined = np.zeros(len(settings)), 0
         at = times[self._units].astype(np.float64)
-        for places, order, last, positive in self._splits:
-            found = ordered_areas(order[settings], last[settings], positive, at[places])
+        for indices, order, last, positive in self._splits:
+            found = ordered_areas(order[settings], last[settings], positive, at[indices])
             if not np.isnan(found[0]):
                 total += found
                 defined += 1

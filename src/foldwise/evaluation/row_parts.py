@@ -203,11 +203,11 @@ def one_area(positive: NDArray[np.bool_], score: Floats, weights: Floats) -> tup
     n_found, n_lost = int(positive.sum()), int((~positive).sum())
     if not n_found or not n_lost:
         return None
-    placed = placements(score, positive, weights)
-    value = float(np.average(placed[positive], weights=weights[positive]))
+    shares = placements(score, positive, weights)
+    value = float(np.average(shares[positive], weights=weights[positive]))
     parts = np.zeros(len(score))
     for side, n in ((positive, n_found), (~positive, n_lost)):
         by_row = weights[side] / weights[side].sum()
         # a single row says nothing about the spread of its class: it counts as far off as a coin toss
-        parts[side] = by_row * (placed[side] - value) * np.sqrt(n / (n - 1)) if n > 1 else np.sqrt(value * (1 - value))
+        parts[side] = by_row * (shares[side] - value) * np.sqrt(n / (n - 1)) if n > 1 else np.sqrt(value * (1 - value))
     return value, parts, n_found * n_lost / (1 + ((n_found + n_lost) / 2 - 1) / 2)

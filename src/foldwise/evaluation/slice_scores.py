@@ -15,7 +15,7 @@ from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import WIDTH, TextTable, capitalized, interval_text, number, p_equation, p_text
 
 LEAST_OF_CLASS = 5  # rows of each class, for metrics that are computed by class
-Verdict = Literal["better", "worse", "differs", "not clear", "too few rows"]
+SliceVerdict = Literal["better", "worse", "differs", "not clear", "too few rows"]
 LONGEST_NAME = 30
 
 
@@ -61,10 +61,10 @@ class SliceScore:
     difference_high: float | None = None
     p: float | None = None
     p_corrected: float | None = None
-    verdict: Verdict = "too few rows"
+    verdict: SliceVerdict = "too few rows"
     predicted: float | None = None
     observed: float | None = None
-    direction: Verdict = field(default="not clear", repr=False)  # the verdict, if the test is clear
+    direction: SliceVerdict = field(default="not clear", repr=False)  # the verdict, if the test is clear
 
     @property
     def is_clear(self) -> bool:

@@ -24,7 +24,7 @@ from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value
 from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
 from foldwise.evaluation.metrics.registry import METRICS
 from foldwise.evaluation.scored_rows import ScoredRows
-from foldwise.evaluation.slice_scores import LEAST_OF_CLASS, SliceScore, SliceScores, Verdict
+from foldwise.evaluation.slice_scores import LEAST_OF_CLASS, SliceScore, SliceScores, SliceVerdict
 from foldwise.evaluation.slicing import BINS, TableSlice, slices_of
 from foldwise.folds.protocol import Need
 
@@ -298,7 +298,7 @@ class SlicePair:
         low, high = StudentSpread(error, freedom).between(gap, level)
         p = float(2 * stats.t.sf(abs(gap) / error, freedom))
         better = gap > 0 if metric.greater_is_better else gap < 0
-        direction: Verdict = "differs" if metric.name == CALIBRATION else "better" if better else "worse"
+        direction: SliceVerdict = "differs" if metric.name == CALIBRATION else "better" if better else "worse"
         return replace(found, difference=gap, difference_low=low, difference_high=high, p=p, direction=direction)
 
     def lacks_class(self, metric: Metric) -> bool:

@@ -137,7 +137,7 @@ def evaluate(
 
 def jobs_of(session: FoldSession, tasks: Sequence[EvaluationTask], plan: ScoringPlan) -> list[EvaluationJob]:
     """Divide tasks into jobs: settings that share their work, on one split."""
-    known: dict[int, list[Group]] = {}  # searches inside outer folds pass the same list of settings
+    known: dict[int, list[SettingGroup]] = {}  # searches inside outer folds pass the same list of settings
     jobs: list[EvaluationJob] = []
     for t, task in enumerate(tasks):
         if hasattr(session, "expect"):  # the splits to come, so that the session can share work between them
@@ -145,7 +145,7 @@ def jobs_of(session: FoldSession, tasks: Sequence[EvaluationTask], plan: Scoring
         groups = known.get(id(task.settings))
         if groups is None:
             indices = group_settings(session, task.settings)
-            groups = known[id(task.settings)] = [Group.of(task.settings, some) for some in indices]
+            groups = known[id(task.settings)] = [SettingGroup.of(task.settings, some) for some in indices]
         together, separate = separate_leave_one_out(session, groups, task.splits, plan)
         if isinstance(task.splits, LeaveOneOutSplits):
             jobs += [EvaluationJob(t, group, None, task.splits) for group in together]
@@ -176,7 +176,7 @@ def audit_one(session: FoldSession, tasks: Sequence[EvaluationTask], plan: Scori
 
 
 @dataclass(frozen=True)
-class Group:
+class SettingGroup:
     """Settings that share their work, and their indices among all settings of the task."""
 
     settings: tuple[Params, ...]  # a tuple, which a session recognizes by its identity
@@ -184,7 +184,7 @@ class Group:
     where: slice | list[int]  # the indices as a slice if they are consecutive: faster
 
     @classmethod
-    def of(cls, settings: Sequence[Params], indices: list[int]) -> Group:
+    def of(cls, settings: Sequence[Params], indices: list[int]) -> SettingGroup:
         """The group of the settings with these indices."""
         run = slice(indices[0], indices[-1] + 1)
         where = run if len(indices) == run.stop - run.start else indices
@@ -196,7 +196,7 @@ class EvaluationJob:
     """The part of a task that is done at once: settings that share their work, on one split."""
 
     task: int  # index of the task
-    group: Group
+    group: SettingGroup
     number: int | None  # index of the split; None for all splits of leave-one-out in one pass
     split: Split | LeaveOneOutSplits
 
@@ -207,13 +207,13 @@ class EvaluationJob:
 
 
 def separate_leave_one_out(
-    session: FoldSession, groups: list[Group], splits: Sequence[Split], work: ScoringPlan
-) -> tuple[list[Group], list[Group]]:
+    session: FoldSession, groups: list[SettingGroup], splits: Sequence[Split], work: ScoringPlan
+) -> tuple[list[SettingGroup], list[SettingGroup]]:
     """Settings that are answered by leave-one-out in one pass, and settings that are answered split by split."""
     # predictions of all models for all training rows take quadratic time anyway
     if not isinstance(splits, LeaveOneOutSplits) or work.on_train:
         return [], groups
-    found: tuple[list[Group], list[Group]] = ([], [])
+    found: tuple[list[SettingGroup], list[SettingGroup]] = ([], [])
     for group in groups:
         together = [answers_leave_one_out(session, setting, splits) for setting in group.settings]
         for one_pass, part in zip((True, False), found, strict=True):
@@ -221,9 +221,9 @@ def separate_leave_one_out(
             if len(inside) == len(group.indices):
                 part.append(group)
             elif inside:
-                some = Group.of(group.settings, inside)
+                some = SettingGroup.of(group.settings, inside)
                 indices = [group.indices[i] for i in inside]
-                part.append(Group(some.settings, indices, indices))
+                part.append(SettingGroup(some.settings, indices, indices))
     return found
 
 
@@ -240,7 +240,7 @@ class OutcomeBuilder:
         self._fits = 0
         self._done = np.zeros(shape, dtype=bool)
 
-    def add(self, group: Group, number: int | None, result: TaskResult) -> None:
+    def add(self, group: SettingGroup, number: int | None, result: TaskResult) -> None:
         """Add the scores of a group of settings on one split, or on all splits of leave-one-out."""
         indices, first = group.indices, number or 0
         splits = slice(None) if number is None else slice(number, number + 1)

@@ -115,10 +115,10 @@ def all_rows_binned(model: Any, size: TableSize) -> bool:
     return not stops and model.max_features == 1.0 and size.rows <= 200_000
 
 
-Rule = Callable[[Any, TableSize], bool]
+RepeatabilityRule = Callable[[Any, TableSize], bool]
 
 # types with a random_state that draw no random numbers under these conditions
-STEADY: dict[str, Rule] = {
+STEADY: dict[str, RepeatabilityRule] = {
     "PCA": exact_pca,
     "KBinsDiscretizer": lambda step, size: step.strategy in ("uniform", "quantile") and no_subsample(step, size),
     "QuantileTransformer": no_subsample,

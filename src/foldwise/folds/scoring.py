@@ -84,7 +84,7 @@ def score_split(
 ) -> None:
     n_test = len(split.test)
     rows = np.concatenate([split.test, split.train]) if plan.on_train else split.test
-    seen = session if plan.weighted else Unweighted(session)
+    seen = session if plan.weighted else UnweightedSession(session)
     for block in session.answer(settings, split.train, rows, plan.need):
         indices = range(block.start, block.stop)
         if isinstance(block.answer, Failure):
@@ -111,7 +111,7 @@ def score_leave_one_out(
     session: FoldSession, settings: Sequence[Params], splits: LeaveOneOutSplits, plan: ScoringPlan, result: TaskResult
 ) -> None:
     """Score all splits of leave-one-out in one pass over the rows."""
-    seen = session if plan.weighted else Unweighted(session)
+    seen = session if plan.weighted else UnweightedSession(session)
     for block in answer_leave_one_out(session, settings, splits, plan.need):
         result.fits += block.n_refits
         result.failed += [(i, k, failure.error) for i, k, failure in block.failed]
@@ -136,7 +136,7 @@ class MetricInput:
     split: Any  # a split, or all splits of leave-one-out
 
 
-class Unweighted:
+class UnweightedSession:
     """A session without sample weights, for metrics that must not be weighted."""
 
     def __init__(self, session: FoldSession) -> None:

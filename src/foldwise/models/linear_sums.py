@@ -116,13 +116,13 @@ class LinearSums:
     def _with_levels(self, levels: list[list[Level]]) -> LinearSums:
         """Return the same sums with columns for further levels, which are 0 so far."""
         wide = replace(self, levels=levels)
-        places: list[int] = list(range(2 * self.n_numbers))
+        kept_columns: list[int] = list(range(2 * self.n_numbers))
         for j, known in enumerate(self.levels):
             at = wide.category(j)
-            places += [*range(at.start, at.start + len(known)), at.stop - 1]
+            kept_columns += [*range(at.start, at.start + len(known)), at.stop - 1]
         n_columns = 2 * self.n_numbers + sum(len(one) + 1 for one in levels) + 1
-        places.append(n_columns - 1)
-        spread = [None if one is None else one.spread_out(np.array(places), n_columns) for one in self.both]
+        kept_columns.append(n_columns - 1)
+        spread = [None if one is None else one.spread_out(np.array(kept_columns), n_columns) for one in self.both]
         assert spread[0] is not None
         return replace(wide, plain=spread[0], weighted=spread[1])
 
@@ -338,13 +338,13 @@ def encode_categories(sums: LinearSums, pipe: Pipeline) -> Floats:
     for j, (name, levels) in enumerate(zip(codes.feature_names_in_, sums.levels, strict=True)):
         at = sums.category(j)
         counts = np.rint(sums.plain.rows * sums.plain.mean[at])
-        place = {level: k for k, level in enumerate(levels) if counts[k] > 0}
-        order = sorted(sort_levels(place), key=lambda level: -counts[place[level]])
+        index_of = {level: k for k, level in enumerate(levels) if counts[k] > 0}
+        order = sorted(sort_levels(index_of), key=lambda level: -counts[index_of[level]])
         if not 1 <= len(order) <= codes.most:
             what = "no value" if not order else f"more than {codes.most} categories"
             raise InputError(f"column {name!r} would have {what} in all rows together.", OLD_ROWS)
         codes.levels_.append(order)
-        columns += [at.start + place[level] for level in order]
+        columns += [at.start + index_of[level] for level in order]
         slots.append([*range(len(order)), *([np.nan] if counts[-1] > 0 else [])])
         columns += [at.stop - 1] if counts[-1] > 0 else []
     codes.has_rare_ = [False] * len(slots)

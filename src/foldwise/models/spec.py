@@ -19,7 +19,7 @@ from foldwise.models.feature_selection import selections
 from foldwise.models.target_transforms import TransformedTarget, transforms_for
 from foldwise.models.wide_tables import FIRST_KEPT, LEAST_KEPT, MOST_KEPT, TopColumns, is_wide, narrowed
 
-Space = Mapping[str, Any]
+SearchValues = Mapping[str, Any]
 Answers = Literal["probabilities", "decision", "values"]
 BOTH: tuple[Task, ...] = ("classification", "regression")
 FILTER_SECONDS = 1e-7  # per cell, to rank the columns of a wide table
@@ -180,7 +180,7 @@ class ModelSpec:
     title: str
     make: Callable[[Outline, int], Any]
     prepare: Callable[[Outline], Any]
-    search: Callable[[Outline], Space]
+    search: Callable[[Outline], SearchValues]
     cost: Cost
     roles: tuple[Role, ...] = ROLES
     answers: Answers = "probabilities"

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from foldwise.neighbors.encoding import MISSING, UNKNOWN, EncodedRows
 from foldwise.neighbors.kernels import BLOCK, Queries, TrainingBlocks
-from foldwise.neighbors.space import Space, bytes_per_code
+from foldwise.neighbors.space import MetricSpace, bytes_per_code
 
 
-def block_rows(space: Space, rows: EncodedRows) -> TrainingBlocks:
+def block_rows(space: MetricSpace, rows: EncodedRows) -> TrainingBlocks:
     """Arrange training rows in blocks."""
     points = space.points(rows)
     return TrainingBlocks(
@@ -25,7 +25,7 @@ def block_rows(space: Space, rows: EncodedRows) -> TrainingBlocks:
     )
 
 
-def prepare_queries(space: Space, rows: EncodedRows, leave_out: NDArray[np.intp] | None) -> Queries:
+def prepare_queries(space: MetricSpace, rows: EncodedRows, leave_out: NDArray[np.intp] | None) -> Queries:
     """Arrange queries row by row."""
     points = space.points(rows)
     numbers = points.numbers
@@ -65,7 +65,7 @@ def _in_blocks(rows: NDArray[Any]) -> NDArray[Any]:  # (n, d) -> (n_blocks, d * 
     return out.reshape(n_blocks, d * BLOCK)
 
 
-def _planes(space: Space, points: EncodedRows, unknown: int) -> NDArray[np.uint8]:  # (n, n_planes)
+def _planes(space: MetricSpace, points: EncodedRows, unknown: int) -> NDArray[np.uint8]:  # (n, n_planes)
     """Split codes into bytes. Unknown categories have one code in queries and another in training rows: they differ."""
     planes = [np.zeros((points.n_rows, 0), dtype=np.uint8)]
     if space.dist.plane_bits.size:
@@ -77,7 +77,7 @@ def _planes(space: Space, points: EncodedRows, unknown: int) -> NDArray[np.uint8
     return np.concatenate(planes, axis=1)
 
 
-def _gaps(space: Space, points: EncodedRows) -> NDArray[np.uint8]:  # (n, n_bytes)
+def _gaps(space: MetricSpace, points: EncodedRows) -> NDArray[np.uint8]:  # (n, n_bytes)
     """Pack one bit per column that marks a missing value: categorical columns first (not for hvdm), then numeric."""
     n_bytes = len(space.dist.bit_weights)
     if not n_bytes:
@@ -88,7 +88,7 @@ def _gaps(space: Space, points: EncodedRows) -> NDArray[np.uint8]:  # (n, n_byte
     return np.packbits(missing, axis=1, bitorder="little")
 
 
-def _slots(space: Space, points: EncodedRows) -> NDArray[np.int32]:  # (n, n_looked_up)
+def _slots(space: MetricSpace, points: EncodedRows) -> NDArray[np.int32]:  # (n, n_looked_up)
     """Compute the index of each code in the look-up table: levels of a column, then unknown, then missing."""
     starts = space.dist.slot_starts
     if starts.size == 1:

@@ -18,10 +18,10 @@ from foldwise.errors import InputError
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.parameters import VotingParams
-from foldwise.neighbors.space import Space, learn_space
+from foldwise.neighbors.space import MetricSpace, learn_space
 from foldwise.neighbors.votes import SPREAD, Floats, Neighbors, Weights, weights_of
 
-Search = Callable[[int], tuple[Floats, NDArray[Any]]]  # of so many neighbors: distances and indices
+NearestSearch = Callable[[int], tuple[Floats, NDArray[Any]]]  # of so many neighbors: distances and indices
 MOST_REPEATED = 1 << 22  # rows from which a distance is learned
 
 
@@ -67,7 +67,7 @@ class CountedNeighbors:
     bandwidths: Floats  # (queries,): distance of what follows the first k
 
 
-def counted_neighbors(search: Search, weights: Floats, k: int, n_rows: int) -> CountedNeighbors:
+def counted_neighbors(search: NearestSearch, weights: Floats, k: int, n_rows: int) -> CountedNeighbors:
     """Search for so many rows that their weights sum to k and a little more."""
     depth = min(n_rows, max(2, int(np.ceil(k / np.mean(weights))) + 2))
     while True:
@@ -149,7 +149,7 @@ def observed_target(target: Target, rows: NDArray[np.intp]) -> Target:
 
 def learned_space(
     distance: DistanceSpec, rows: EncodedRows, target: Target | None, weights: RowWeights | None
-) -> Space:
+) -> MetricSpace:
     """Learn a distance from training rows, each as often as it counts."""
     some = None if weights is None else weights.learning_rows(distance, rows)
     codes, n_classes = (None, 0) if target is None else (target.codes, len(target.classes))

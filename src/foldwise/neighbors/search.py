@@ -16,11 +16,11 @@ from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.kernels import TILE, CompiledDistance, Queries
 from foldwise.neighbors.selection import find_nearest, measure_all, sort_candidates
-from foldwise.neighbors.space import Space
+from foldwise.neighbors.space import MetricSpace
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Found = TypeVar("Found")
+SearchResult = TypeVar("Found")
 Part = TypeVar("Part")
 
 QUERIES = 128  # searched together, so that fetching a block of training rows pays
@@ -43,7 +43,7 @@ class NeighborIndex:
     Neighbors are ordered by (distance, index). Results do not depend on the number of threads or on the other queries.
     """
 
-    def __init__(self, space: Space, rows: EncodedRows) -> None:
+    def __init__(self, space: MetricSpace, rows: EncodedRows) -> None:
         self.space = space
         self.n_rows = rows.n_rows
         self._blocks = block_rows(space, rows)
@@ -162,7 +162,7 @@ def _parts(m: int, k: int, threads: int) -> list[slice]:
     return [slice(first, min(first + size, m)) for first in range(0, m, size)]
 
 
-def _map(search: Callable[[Part], Found], parts: Sequence[Part], threads: int) -> list[Found]:
+def _map(search: Callable[[Part], SearchResult], parts: Sequence[Part], threads: int) -> list[SearchResult]:
     """Run `search` on every part, in threads: the kernels release the GIL."""
     if threads == 1 or len(parts) < 2:
         return [search(part) for part in parts]

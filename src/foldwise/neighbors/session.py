@@ -22,7 +22,7 @@ from foldwise.folds.caches import KeyedCache
 from foldwise.folds.fallback import refitted
 from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
-from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Search
+from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, SearchRows
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec
@@ -135,7 +135,7 @@ class KNNSession(ModelSession):
             return MeasuredTable(rows, distance, None)
         threads = n_threads(self.own_params["n_jobs"])
 
-        def open_search() -> Search:
+        def open_search() -> SearchRows:
             index = NeighborIndex(learn_space(distance, rows), rows)
             return lambda some, depth: iter([(some, *index.nearest(rows.take(some), depth, None, threads))])
 

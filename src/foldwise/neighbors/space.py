@@ -34,7 +34,7 @@ SCALERS = {"standard": StandardScaler, "minmax": MinMaxScaler, "robust": RobustS
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class MetricSpace:
     """A distance with everything it has learned. `scaler`, `stretch` and `pca` are applied in this order."""
 
     distance: DistanceSpec
@@ -74,7 +74,7 @@ def learn_space(
     y: NDArray[np.int64] | None = None,
     n_classes: int = 0,
     row_weights: Floats | None = None,
-) -> Space:
+) -> MetricSpace:
     """Learn a distance from training rows; `y` are class codes, which only hvdm needs."""
     weights = _column_weights(distance, rows)
     if distance.is_mixed:
@@ -84,7 +84,7 @@ def learn_space(
 
 def _numeric_space(
     distance: DistanceSpec, rows: EncodedRows, weights: Floats, row_weights: Floats | None = None
-) -> Space:
+) -> MetricSpace:
     columns = np.flatnonzero(weights > 0)
     numbers, weights = rows.numbers[:, columns], weights[columns]
     scaler: Any = None
@@ -104,7 +104,7 @@ def _numeric_space(
     if distance.metric == "cosine":
         weights = np.ones(weights.size + 2)  # two more coordinates, see `_directions`
     dist = _compiled(distance, weights, column_bits(np.zeros(0), np.zeros(0), ()))
-    return Space(distance, columns, np.zeros(0, np.intp), (), dist, scaler, stretch, pca)
+    return MetricSpace(distance, columns, np.zeros(0, np.intp), (), dist, scaler, stretch, pca)
 
 
 def check_components(components: int | float, numbers: Floats) -> None:
@@ -128,7 +128,7 @@ def _mixed_space(
     y: NDArray[np.int64] | None,
     n_classes: int,
     row_weights: Floats | None = None,
-) -> Space:
+) -> MetricSpace:
     n_codes = rows.codes.shape[1]
     weights = exact_weights(weights)
     code_columns = np.flatnonzero(weights[:n_codes] > 0)
@@ -146,7 +146,7 @@ def _mixed_space(
         dist = _compiled(distance, factors, bits, shares, code_weights, n_levels)
     else:
         dist = _compiled(distance, factors, column_bits(code_weights, number_weights, n_levels))
-    return Space(distance, number_columns, code_columns, n_levels, dist, divisor=divisor)
+    return MetricSpace(distance, number_columns, code_columns, n_levels, dist, divisor=divisor)
 
 
 def exact_weights(weights: Floats) -> Floats:

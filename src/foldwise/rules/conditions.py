@@ -13,7 +13,7 @@ from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Level
 from foldwise.data.view import View
 
-Codes = NDArray[np.int32]
+ConditionCodes = NDArray[np.int32]
 MOST_CUTS = 63
 
 
@@ -37,7 +37,7 @@ class CodingScheme:
     levels: tuple[tuple[Level, ...] | None, ...]  # None for a numeric column
     cuts: tuple[tuple[float, ...], ...]
 
-    def codes(self, table: View) -> Codes:  # (rows, columns); -1 where missing or unknown
+    def codes(self, table: View) -> ConditionCodes:  # (rows, columns); -1 where missing or unknown
         """Encode rows: the index of a level, or the number of cut points below a value."""
         out = np.empty((table.n_rows, table.n_columns), dtype=np.int32)
         for j, (levels, cuts) in enumerate(zip(self.levels, self.cuts, strict=True)):
@@ -93,7 +93,7 @@ def cut_points(cells: NDArray[np.float64]) -> tuple[float, ...]:
     return tuple((values[:-1] / 2 + values[1:] / 2).tolist())
 
 
-def matches(codes: Codes, tests: Sequence[tuple[int, str, int]]) -> NDArray[np.bool_]:
+def matches(codes: ConditionCodes, tests: Sequence[tuple[int, str, int]]) -> NDArray[np.bool_]:
     """Mark the rows that pass all tests. A test is a column, a sign and a code."""
     passed = np.ones(len(codes), dtype=np.bool_)
     for test in tests:
@@ -101,7 +101,7 @@ def matches(codes: Codes, tests: Sequence[tuple[int, str, int]]) -> NDArray[np.b
     return passed
 
 
-def passes(codes: Codes, test: tuple[int, str, int]) -> NDArray[Any]:
+def passes(codes: ConditionCodes, test: tuple[int, str, int]) -> NDArray[Any]:
     """Mark the rows that pass one test. A value <= cut number i has at most i cut points below it."""
     j, sign, code = test
     column = codes[:, j]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.rules.conditions import Codes, CodingScheme, matches, passes
+from foldwise.rules.conditions import CodingScheme, ConditionCodes, matches, passes
 
 Test = tuple[int, str, int]  # column, sign, code
 Rule = tuple[Test, ...]
-Mask = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 SLACK = 64.0  # bits by which the description may exceed the shortest one so far
 
 
@@ -29,8 +29,8 @@ SLACK = 64.0  # bits by which the description may exceed the shortest one so far
 class RipperLearner:
     """Learns rules that separate the rows marked `positive` from the other rows."""
 
-    codes: Codes
-    positive: Mask
+    codes: ConditionCodes
+    positive: Bools
     scheme: CodingScheme
     rng: np.random.Generator
     n_optimizations: int = 2
@@ -51,7 +51,7 @@ class RipperLearner:
             rules = self.add(rules, self.covered(rules))
         return self.without_redundant(rules)
 
-    def add(self, rules: list[Rule], covered: Mask) -> list[Rule]:
+    def add(self, rules: list[Rule], covered: Bools) -> list[Rule]:
         """Add rules for positive rows that are not covered yet, until the description gets too long."""
         rules, covered = list(rules), covered.copy()
         shortest = self.length(rules)
@@ -98,7 +98,7 @@ class RipperLearner:
                 rules = shorter
         return rules
 
-    def split(self, rows: Mask) -> tuple[Mask, Mask]:
+    def split(self, rows: Bools) -> tuple[Bools, Bools]:
         """Split rows at random into two thirds for growing and one third for pruning, stratified by class."""
         prune = np.zeros(len(rows), dtype=np.bool_)
         for part in (rows & self.positive, rows & ~self.positive):
@@ -106,7 +106,7 @@ class RipperLearner:
             prune[indices[: len(indices) // 3]] = True
         return rows & ~prune, prune
 
-    def grown(self, start: Rule, rows: Mask) -> Rule:
+    def grown(self, start: Rule, rows: Bools) -> Rule:
         """Extend a rule by the test with the greatest gain, until it covers only positive rows or no test gains."""
         rule = start
         codes, positive = self.codes[rows], self.positive[rows]
@@ -119,7 +119,7 @@ class RipperLearner:
             codes, positive = codes[kept], positive[kept]
         return rule
 
-    def best_test(self, codes: Codes, positive: Mask) -> Test | None:
+    def best_test(self, codes: ConditionCodes, positive: Bools) -> Test | None:
         """Find the test with the greatest gain p·(log p/(p+n) - log P/(P+N)); None if no test gains."""
         total, right = len(codes), int(positive.sum())
         before = np.log2(right / total)
@@ -139,7 +139,7 @@ class RipperLearner:
                     best, found = float(gain.max()), (j, sign, int(gain.argmax()))
         return found
 
-    def pruned(self, rule: Rule, rows: Mask) -> Rule:
+    def pruned(self, rule: Rule, rows: Bools) -> Rule:
         """Cut off the last tests of a rule where that raises its value on the pruning rows."""
         codes, positive = self.codes[rows], self.positive[rows]
         if not len(codes):
@@ -152,7 +152,7 @@ class RipperLearner:
             values.append((p + 1) / (p + n + 2))
         return rule[: int(np.argmax(values)) + 1] if values else rule
 
-    def covered(self, rules: list[Rule]) -> Mask:
+    def covered(self, rules: list[Rule]) -> Bools:
         """Mark the rows that any rule covers."""
         found = np.zeros(len(self.codes), dtype=np.bool_)
         for rule in rules:

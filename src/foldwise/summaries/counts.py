@@ -21,7 +21,7 @@ from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
 from foldwise.summaries.number_kernels import Floats, Ints, own_lines
-from foldwise.summaries.passes import Share, windows
+from foldwise.summaries.passes import ThreadShare, windows
 from foldwise.summaries.per_column import PerColumn
 
 HEAD = 1024  # rows from which the ranges are guessed
@@ -124,7 +124,7 @@ class SlotLayout:
         return slice(start, start + int(self.width[j]))
 
 
-def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
+def counts_of(view: View, columns: Sequence[int], share: ThreadShare) -> Counts:
     """Count a share of the rows in one pass: integers of a short range directly, others by their codes."""
     whole = view.integers(columns)
     counts = counts_of_integers(whole, share) if whole is not None else None
@@ -141,7 +141,7 @@ def counts_of(view: View, columns: Sequence[int], share: Share) -> Counts:
     return Counts(tuple(found))
 
 
-def counts_of_integers(cells: ChunkedCells, share: Share) -> Counts | None:
+def counts_of_integers(cells: ChunkedCells, share: ThreadShare) -> Counts | None:
     """Count integers by their value; None if their ranges are long.
 
     The ranges are guessed from the first rows. If any value turns out to be out of range, the ranges are taken from all
@@ -150,7 +150,7 @@ def counts_of_integers(cells: ChunkedCells, share: Share) -> Counts | None:
     for last in (min(share.start + HEAD, share.stop), share.stop):
         low, high = range_of(cells, share.start, last)
         span = high.astype(np.uint64) - low.astype(np.uint64)  # exact: differences of int64 fit in uint64
-        if not worth_direct(span, share.n_classes):
+        if not can_count_by_value(span, share.n_classes):
             return None
         layout = SlotLayout.of(low, span + np.uint64(1))
         weight, rows = count(cells, layout, share)
@@ -167,13 +167,13 @@ def counts_of_integers(cells: ChunkedCells, share: Share) -> Counts | None:
     return Counts(tuple(found))
 
 
-def worth_direct(span: NDArray[Any], n_classes: int) -> bool:
+def can_count_by_value(span: NDArray[Any], n_classes: int) -> bool:
     """Whether integers are counted by value: not if their ranges are so long that it takes much memory."""
     short = span.size == 0 or int(span.max()) < DIRECT_RANGE
     return short and (int(span.sum()) + 2 * span.size) * n_classes <= DIRECT_CELLS
 
 
-def count(cells: ChunkedCells, layout: SlotLayout, share: Share) -> tuple[Floats, Floats]:  # (slots, K) both
+def count(cells: ChunkedCells, layout: SlotLayout, share: ThreadShare) -> tuple[Floats, Floats]:  # (slots, K) both
     """Run the counting kernels: weights, and rows with a weight above 0."""
     weight = own_lines((layout.size, share.n_classes))
     rows = weight if share.weights is None else own_lines((layout.size, share.n_classes))

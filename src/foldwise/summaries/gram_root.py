@@ -92,10 +92,10 @@ class GramRoot:
         high, rest = two_sum(self.high, step)
         return two_sum(high, rest + self.low)
 
-    def spread_out(self, places: Floats, n_columns: int) -> GramRoot:
-        """Return a summary with more columns, which are 0 in all rows; `places` are the indices of the old ones."""
+    def spread_out(self, columns: Floats, n_columns: int) -> GramRoot:
+        """Return a summary with more columns, which are 0 in all rows; `columns` are the indices of the old ones."""
         high, low, root = np.zeros(n_columns), np.zeros(n_columns), np.zeros((len(self.root), n_columns))
-        high[places], low[places], root[:, places] = self.high, self.low, self.root
+        high[columns], low[columns], root[:, columns] = self.high, self.low, self.root
         return GramRoot(self.weight, self.rows, high, low, root)
 
 

@@ -19,7 +19,7 @@ from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight
 from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.moments import POOR_PIVOT
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share, Window
+from foldwise.summaries.passes import ThreadShare, Window
 from foldwise.summaries.sums import Check
 
 WEIGHT, SUM, SPREAD, ROWS = range(4)
@@ -161,7 +161,7 @@ def largest_by_row(cells: Floats, y: Ints, w: Floats, largest: Floats) -> None:
                     largest[y[i], j] = cells[i, j]
 
 
-def log_moments_of(cells: ChunkedCells, share: Share, check: Check) -> LogMoments:
+def log_moments_of(cells: ChunkedCells, share: ThreadShare, check: Check) -> LogMoments:
     """Summarize a share of the rows in one pass; `check(rows, names, first row)` refuses cells of 0 or below."""
     total = LogMoments.empty(share.n_classes, len(cells.names))
     for window in share.windows(cells.chunk_rows):

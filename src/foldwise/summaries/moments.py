@@ -17,7 +17,7 @@ from foldwise.summaries import number_kernels as kernels
 from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
 from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share, Window
+from foldwise.summaries.passes import ThreadShare, Window
 
 POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, above which a chunk is summed again
 
@@ -29,7 +29,7 @@ class Moments(ClassTables):
     Examples
     --------
     >>> from foldwise.data.view import view
-    >>> a = moments_of(view(np.array([[1.0, 2.0], [3.0, np.nan]])).numbers([0, 1]), Share.of([0, 0], 1))
+    >>> a = moments_of(view(np.array([[1.0, 2.0], [3.0, np.nan]])).numbers([0, 1]), ThreadShare.of([0, 0], 1))
     >>> a.weight, a.mean, a.m2
     (array([[2., 1.]]), array([[2., 2.]]), array([[2., 0.]]))
     >>> (a + a).weight
@@ -110,7 +110,7 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return s, (a - (s - t)) + (b - t)
 
 
-def moments_of(cells: ChunkedCells, share: Share) -> Moments:
+def moments_of(cells: ChunkedCells, share: ThreadShare) -> Moments:
     """Summarize a share of the rows in one pass."""
     total = Moments.empty(share.n_classes, len(cells.names))
     first = np.full(len(cells.names), np.nan)  # the first value of each column with a weight above 0

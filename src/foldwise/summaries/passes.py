@@ -47,7 +47,7 @@ def windows(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Share:
+class ThreadShare:
     """One thread's share of a pass: rows start..stop with their labels and weights."""
 
     y: Ints  # indices of the classes, of all rows
@@ -57,7 +57,7 @@ class Share:
     stop: int
 
     @classmethod
-    def of(cls, y: object, n_classes: int, weights: object = None) -> Share:
+    def of(cls, y: object, n_classes: int, weights: object = None) -> ThreadShare:
         """Return the share of all rows of plain arrays."""
         codes = read_only(np.asarray(y, dtype=np.int64))
         return cls(codes, None if weights is None else as_weights(weights), n_classes, 0, len(codes))
@@ -96,7 +96,7 @@ def unit_weights(size: int) -> Floats:
     return read_only(np.ones(size))
 
 
-def class_weights_of(share: Share) -> Floats:  # (2, K): weight, rows
+def class_weights_of(share: ThreadShare) -> Floats:  # (2, K): weight, rows
     """Return the total weight of each class, and its number of rows with a weight above 0."""
     totals = own_lines((2, share.n_classes))
     for window in share.windows(LABEL_ROWS):

@@ -23,16 +23,16 @@ class OneColumn(Protocol):
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> Any: ...
 
 
-Column = TypeVar("Column", bound=OneColumn)
+ColumnSummary = TypeVar("Column", bound=OneColumn)
 
 
 @dataclass(frozen=True)
-class PerColumn(Generic[Column]):
+class PerColumn(Generic[ColumnSummary]):
     """The summaries of several columns."""
 
     COLUMN: ClassVar[type[Any]]
 
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnSummary, ...]
 
     def __add__(self, other: Self) -> Self:
         return replace(self, columns=tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))

@@ -14,7 +14,7 @@ from foldwise.data.view import SparseView
 from foldwise.summaries.alignment import rows_left, weight_kept
 from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 Check = Callable[[Floats, tuple[str, ...], int], None]
 
@@ -38,7 +38,7 @@ class Sums(ClassTables):
         return Sums(weight, weight_kept(self.total, other.total, hits), rows, hits)
 
 
-def sums_of(cells: ChunkedCells, share: Share, check: Check) -> Sums:
+def sums_of(cells: ChunkedCells, share: ThreadShare, check: Check) -> Sums:
     """Summarize a share of the rows in one pass; `check(rows, names, first row)` refuses cells that are not counts."""
     total = Sums.empty(share.n_classes, len(cells.names))
     for window in share.windows(cells.chunk_rows):
@@ -61,7 +61,7 @@ def members(y: Ints, values: Floats, n_classes: int) -> Any:
     return sp.csr_array((values, (y, np.arange(len(y)))), shape=(n_classes, len(y)))
 
 
-def sums_of_sparse(view: SparseView, share: Share) -> Sums:
+def sums_of_sparse(view: SparseView, share: ThreadShare) -> Sums:
     """Summarize a share of the rows of a sparse matrix, which has no missing cells."""
     rows = slice(share.start, share.stop)
     y, n_rows = share.y[rows], share.stop - share.start

@@ -19,7 +19,7 @@ from foldwise.data.view import View
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import check_kept, stored_array
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share, windows
+from foldwise.summaries.passes import ThreadShare, windows
 from foldwise.summaries.per_column import PerColumn
 from foldwise.summaries.sums import Check
 
@@ -214,7 +214,7 @@ class Values(PerColumn[ValueWeights]):
         return replace(super().from_dict(facts, n_classes, n_columns), n_classes=n_classes)
 
 
-def values_of(view: View, columns: Sequence[int], share: Share, check: Check) -> Values:
+def values_of(view: View, columns: Sequence[int], share: ThreadShare, check: Check) -> Values:
     """Summarize a share of the rows, column by column; `check(rows, names, first row)` refuses cells."""
     rows = slice(share.start, share.stop)
     by_class = np.argsort(share.y[rows], kind="stable")
@@ -232,7 +232,7 @@ def values_of(view: View, columns: Sequence[int], share: Share, check: Check) ->
     return Values(tuple(found), share.n_classes)
 
 
-def column_of(view: View, j: int, share: Share, check: Check) -> Floats:
+def column_of(view: View, j: int, share: ThreadShare, check: Check) -> Floats:
     """Copy the cells of one column of a share."""
     cells = view.numbers([j])
     column = np.empty(share.stop - share.start)

@@ -19,7 +19,7 @@ from foldwise.errors import InputError
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.counts import CategoryCounts
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.per_column import PerColumn
 
 TEXT_ROWS = 65_536  # split into words at a time
@@ -101,12 +101,12 @@ def count_words(codes: Ints, starts: Ints, y: Ints, w: Floats, weight: Floats, r
                     rows[word, y[i]] += 1.0
 
 
-def word_counts_of(read: Sequence[Callable[[int, int], TokenizedText]], share: Share) -> WordCounts:
+def word_counts_of(read: Sequence[Callable[[int, int], TokenizedText]], share: ThreadShare) -> WordCounts:
     """Summarize a share of the rows in one pass; `read[j](start, stop)` returns the words of a column."""
     return WordCounts(tuple(count_column(words, share) for words in read))
 
 
-def count_column(read: Callable[[int, int], TokenizedText], share: Share) -> ColumnWords:
+def count_column(read: Callable[[int, int], TokenizedText], share: ThreadShare) -> ColumnWords:
     zeros = np.zeros(share.n_classes)
     total = ColumnWords(CategoryCounts((), *np.zeros((2, 0, share.n_classes))), zeros, zeros)
     for window in share.windows(TEXT_ROWS):

@@ -18,14 +18,14 @@ import numpy as np
 from foldwise.errors import FoldwiseTypeError, InputError
 
 Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
-Condition = Mapping[str, Any]  # values, or lists of values, by parameter
+ParameterCondition = Mapping[str, Any]  # values, or lists of values, by parameter
 MARGIN = 1e-9  # of the tails of a distribution: an infinite value is not drawn
 
 
 class Dimension(Protocol):
     """The values that one parameter may have."""
 
-    when: Condition | None
+    when: ParameterCondition | None
 
     @property
     def n_values(self) -> float:
@@ -68,7 +68,7 @@ class Float:
     low: float
     high: float
     log: bool = False
-    when: Condition | None = None
+    when: ParameterCondition | None = None
 
     def __post_init__(self) -> None:
         check_bounds(self.low, self.high, self.log)
@@ -145,7 +145,7 @@ class Int:
     low: int
     high: int
     log: bool = False
-    when: Condition | None = None
+    when: ParameterCondition | None = None
 
     def __post_init__(self) -> None:
         check_bounds(self.low, self.high, self.log)
@@ -230,7 +230,7 @@ class Choice:
 
     values: Sequence[Any]
     ordered: bool = False
-    when: Condition | None = None
+    when: ParameterCondition | None = None
 
     def __post_init__(self) -> None:
         if not len(self.values):
@@ -303,11 +303,11 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledDimension:
     """The values of a scipy distribution, or of another object with a method `rvs`."""
 
     distribution: Any
-    when: Condition | None = None
+    when: ParameterCondition | None = None
     ordered = True
 
     @cached_property
@@ -356,7 +356,7 @@ def dimension_of(name: str, values: Any) -> Any:
     if all(hasattr(values, one) for one in ("to_unit", "from_unit", "contains")):
         return values
     if hasattr(values, "rvs"):
-        return Drawn(values)
+        return SampledDimension(values)
     if isinstance(values, str) or not hasattr(values, "__len__"):
         raise FoldwiseTypeError(
             f"the values of parameter {name!r} must be a list, a distribution or a dimension such as Float, got "
@@ -371,7 +371,7 @@ def dimension_of(name: str, values: Any) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values or dimensions are the same."""
-    if isinstance(a, Drawn) and isinstance(b, Drawn):
+    if isinstance(a, SampledDimension) and isinstance(b, SampledDimension):
         first, second = a.distribution, b.distribution
         frozen = hasattr(first, "dist") and hasattr(second, "dist")
         return first is second or (

@@ -20,7 +20,7 @@ from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.protocol import ForecastingStrategy, Trial, finished
 
-Scores = NDArray[np.float64]  # (settings, splits), NaN where a setting was not scored
+Floats = NDArray[np.float64]  # (settings, splits), NaN where a setting was not scored
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Racing:
                 return []
         return inner.propose(space, trials, rng)
 
-    def survivors(self, scores: Scores, best: Scores | None, test_share: float) -> NDArray[np.bool_]:
+    def survivors(self, scores: Floats, best: Floats | None, test_share: float) -> NDArray[np.bool_]:
         """Decide which settings go on, given their scores on the folds so far.
 
         Parameters
@@ -134,7 +134,7 @@ class Racing:
         return np.array([not clearly_worse(one, leader, self.level, test_share) for one in scores])
 
 
-def clearly_worse(scores: Scores, leader: Scores, level: float, test_share: float) -> bool:
+def clearly_worse(scores: Floats, leader: Floats, level: float, test_share: float) -> bool:
     """Whether the one-sided corrected test says that scores on the same folds are lower than those of the leader."""
     if np.isnan(scores).any():
         return True  # a setting that failed on a fold cannot win
@@ -148,7 +148,7 @@ class FoldRace:
     """A round of settings that are scored fold by fold, until all folds are done or no setting is left."""
 
     def __init__(
-        self, racing: Racing, settings: Sequence[Params], splits: Sequence[Split], best: Scores | None, share: float
+        self, racing: Racing, settings: Sequence[Params], splits: Sequence[Split], best: Floats | None, share: float
     ) -> None:
         self.racing, self.settings, self.splits, self.best, self.share = racing, list(settings), splits, best, share
         self.alive = np.ones(len(settings), dtype=bool)

@@ -145,6 +145,6 @@ def mixed_order(train: Rows, codes: NDArray[np.int64] | None, rng: np.random.Gen
     by_class = np.argsort(codes[order], kind="stable")
     counts = np.bincount(codes[order])
     ranks = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)  # within each class
-    place = np.empty(len(order))
-    place[by_class] = ranks / np.repeat(counts, counts)
-    return np.asarray(order[np.argsort(place, kind="stable")])
+    relative_rank = np.empty(len(order))
+    relative_rank[by_class] = ranks / np.repeat(counts, counts)
+    return np.asarray(order[np.argsort(relative_rank, kind="stable")])

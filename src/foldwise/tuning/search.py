@@ -287,12 +287,12 @@ class RandomizedSearchCV(FoldSearch, model_selection.RandomizedSearchCV):  # typ
         self.return_train_score, self.audit, self.keep = return_train_score, audit, keep
 
     def _space(self) -> tuple[Space, Strategy, Any]:
-        draws = Draws(whole_at_least("n_iter", self.n_iter, 1), self.random_state)
+        draws = SklearnDraws(whole_at_least("n_iter", self.n_iter, 1), self.random_state)
         return self.param_distributions, draws, None
 
 
 @dataclass(frozen=True)
-class Draws:
+class SklearnDraws:
     """The settings drawn by scikit-learn's own sampler, with its own seed."""
 
     n_iter: int

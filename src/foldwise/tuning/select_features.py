@@ -35,7 +35,14 @@ from foldwise.folds.rows import count_rows, refuse_routing, take_columns
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.folds.sums.subsets import Subset
 from foldwise.tuning.fold_search import check_rows
-from foldwise.tuning.selection_path import AtNumber, ByTest, SelectionMethod, SelectionPath, Stop, SubsetScores
+from foldwise.tuning.selection_path import (
+    SelectionMethod,
+    SelectionPath,
+    SignificanceStop,
+    SizeStop,
+    StoppingRule,
+    SubsetScores,
+)
 
 SHOWN = 0.95  # level of the intervals in frames and plots
 DIRECTIONS = ("forward", "backward")
@@ -332,7 +339,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
             raise InputError(f"{name} requires y to be passed, but the target y is None.", "pass the target as y.")
         return y if y is None or hasattr(y, "shape") or isinstance(y, list | tuple) else np.asarray(y)
 
-    def _stop(self, splits: Sequence[Split]) -> Stop:
+    def _stop(self, splits: Sequence[Split]) -> StoppingRule:
         """Return the rule that ends the path."""
         n_columns, given = len(self._names), self.n_features
         if isinstance(given, str):
@@ -341,7 +348,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
                     "n_features='auto' needs at least two splits, but there is one.",
                     "pass cv=10, or a number of columns as n_features.",
                 )
-            return ByTest(self.level, share_tested(splits), n_columns, self.direction == "forward")
+            return SignificanceStop(self.level, share_tested(splits), n_columns, self.direction == "forward")
         number = int(given) if isinstance(given, Integral) else 0
         if not isinstance(given, Integral) and 0 < given <= 1:
             number = int(n_columns * given)
@@ -350,7 +357,7 @@ class SelectFeatures(MetaEstimatorMixin, SelectorMixin, BaseEstimator):  # type:
                 f"n_features={given!r} is out of range: X has {n_columns} columns.",
                 f"pass a whole number from 1 to {n_columns}, a fraction from {1 / n_columns:.2g} to 1.0, or 'auto'.",
             )
-        return AtNumber(number)
+        return SizeStop(number)
 
     def _select(self, scored: SubsetScores, splits: Sequence[Split]) -> None:
         """Walk the path and store its result."""

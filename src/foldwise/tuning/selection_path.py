@@ -17,14 +17,14 @@ from foldwise.folds.sums.subsets import Subset
 
 Floats = NDArray[np.float64]
 TIE = 1e-12  # relative to a mean score: smaller differences are rounding errors
-Ask = Callable[[Sequence[Subset]], Floats]  # the scores (subsets, splits)
+ScoreSubsets = Callable[[Sequence[Subset]], Floats]  # the scores (subsets, splits)
 
 
 @dataclass
 class SubsetScores:
     """Scores of subsets on all splits, each computed once."""
 
-    ask: Ask
+    ask: ScoreSubsets
     known: dict[Subset, Floats] = field(default_factory=dict)  # (splits,)
     means: dict[Subset, float] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ class Step:
     taken: bool = True
 
 
-class Stop(Protocol):
+class StoppingRule(Protocol):
     """The rule that ends a path."""
 
     def done(self, size: int) -> bool:
@@ -73,7 +73,7 @@ class Stop(Protocol):
 
 
 @dataclass(frozen=True)
-class AtNumber:
+class SizeStop:
     """Ends at a number of columns."""
 
     n_features: int
@@ -89,7 +89,7 @@ class AtNumber:
 
 
 @dataclass(frozen=True)
-class ByTest:
+class SignificanceStop:
     """Ends by the one-sided corrected resampled t-test (Nadeau and Bengio 2003) on the paired scores of all splits.
 
     A column is added if the larger subset is significantly better than the best known subset of the previous size. A
@@ -146,7 +146,7 @@ class SelectionMethod:
     forward: bool
     floating: bool
 
-    def walk(self, scored: SubsetScores, stop: Stop) -> SelectionPath:
+    def walk(self, scored: SubsetScores, stop: StoppingRule) -> SelectionPath:
         """Take the best step until `stop`; if floating, step back as long as that beats the best known of its size.
 
         This is SFFS and SBFS (Pudil, Novovičová & Kittler 1994). The column just moved is not moved back. Each step

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Condition, Drawn, dimension_of, same
-
-Space = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+from foldwise.tuning.dimensions import ParameterCondition, SampledDimension, dimension_of, same
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,9 @@ class SearchSpace:
         branch = self.draw_branch(rng)
         setting: dict[str, Any] = {}
         for name, dimension in self.active(branch, setting):
-            drawn = dimension.sample(rng) if isinstance(dimension, Drawn) else dimension.from_unit(rng.random())
+            drawn = (
+                dimension.sample(rng) if isinstance(dimension, SampledDimension) else dimension.from_unit(rng.random())
+            )
             setting[name] = drawn
         return setting
 
@@ -149,7 +149,7 @@ def in_order(branch: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def holds(when: Condition | None, setting: Params) -> bool:
+def holds(when: ParameterCondition | None, setting: Params) -> bool:
     """Whether a condition holds in a setting."""
     for name, wanted in (when or {}).items():
         values = wanted if isinstance(wanted, list | tuple | set) else [wanted]

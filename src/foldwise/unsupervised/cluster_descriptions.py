@@ -24,7 +24,7 @@ from foldwise.unsupervised.mean_distances import distance_sums, sample_rows
 from foldwise.unsupervised.ranking import checked_groups
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 
 MOST_RULE_COLUMNS = 20
 MOST_RULE_ROWS = 5000
@@ -107,7 +107,7 @@ def describe_clusters(
 
 
 def contrasts_of(
-    encoder: RowEncoder, rows: EncodedRows, inside: Mask, p_values: dict[str, float]
+    encoder: RowEncoder, rows: EncodedRows, inside: Bools, p_values: dict[str, float]
 ) -> tuple[ColumnContrast, ...]:
     """Compare each column within a group and elsewhere, the largest effect first."""
     found = []
@@ -174,7 +174,7 @@ def prototypes_of(rows: EncodedRows, members: NDArray[np.intp], n: int, seed: in
     return tuple(chosen[np.argsort(sums, kind="stable")[:n]].tolist())
 
 
-def rule_of(frame: pl.DataFrame, columns: list[str], inside: Mask, seed: int) -> tuple[str, float, float]:
+def rule_of(frame: pl.DataFrame, columns: list[str], inside: Bools, seed: int) -> tuple[str, float, float]:
     """Learn rules of a group against all other rows, and return the one that covers most of it."""
     if inside.all():
         return "", np.nan, np.nan

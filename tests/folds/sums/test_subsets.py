@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foldwise.folds.sums.subsets import Shared
+from foldwise.folds.sums.subsets import SharedSums
 
 
 def plain_scores(terms, log_prior, subset):
@@ -21,7 +21,7 @@ ANY = [(0,), (0, 1, 2, 3, 4, 5), (2, 5), (2, 5)]
 @pytest.mark.parametrize("subsets", [GROWN, SHRUNK, ANY, [(4,)], [(1,), (2,)]])
 def test_sums_are_those_of_a_plain_loop(subsets, n_classes, rng):
     terms, log_prior = rng.normal(size=(6, n_classes, 3000)) * 10, np.log(rng.dirichlet(np.ones(n_classes)))
-    shared = Shared.of(subsets)
+    shared = SharedSums.of(subsets)
     scores, labels = np.empty((len(subsets), 3000, n_classes)), np.empty((len(subsets), 3000), dtype=np.int16)
     shared.scores(terms, log_prior, scores)
     shared.labels(terms, log_prior, labels)
@@ -35,7 +35,7 @@ def test_one_column_less_is_summed_around_it_not_taken_away():
     terms[1, 0] = -np.inf  # taken away from a sum it would leave nothing
     terms[2] = 1e20
     scores = np.empty((3, 1, 2))
-    Shared.of([(1, 2), (0, 2), (0, 1)]).scores(terms, np.log([0.25, 0.75]), scores)
+    SharedSums.of([(1, 2), (0, 2), (0, 1)]).scores(terms, np.log([0.25, 0.75]), scores)
     assert scores[:, 0, 0].tolist() == [-np.inf, 1e20, -np.inf]
     assert scores[2, 0, 1] == np.log(0.75)
 
@@ -43,14 +43,14 @@ def test_one_column_less_is_summed_around_it_not_taken_away():
 def test_the_prior_answers_where_every_class_is_impossible():
     terms = np.full((2, 3, 4), -np.inf)
     labels = np.empty((2, 4), dtype=np.int16)
-    Shared.of([(0,), (0, 1)]).labels(terms, np.log([0.2, 0.5, 0.3]), labels)
+    SharedSums.of([(0,), (0, 1)]).labels(terms, np.log([0.2, 0.5, 0.3]), labels)
     assert (labels == 1).all()
 
 
 def test_only_the_columns_asked_for_are_needed(rng):
     terms, log_prior = rng.normal(size=(6, 2, 50)), np.log([0.5, 0.5])
     for subsets in (GROWN, SHRUNK, [(1, 3), (1, 5)]):
-        shared = Shared.of(subsets)
+        shared = SharedSums.of(subsets)
         whole, part = np.empty((2, len(subsets), 50, 2))
         shared.scores(terms, log_prior, whole)
         columns = shared.columns

@@ -150,7 +150,7 @@ def name_of(table: Any) -> str:
 
 
 @dataclass(frozen=True)
-class JudgedRows:
+class SamplePredictions:
     """Predictions of the sample and what follows from them; empty if the model cannot predict the table."""
 
     predicted: Floats | None = None
@@ -164,10 +164,10 @@ class JudgedRows:
 
 def judge(
     model: StoredModel, reference: RunReference, rows: NewRows, labels: str | None, names: Sequence[str]
-) -> JudgedRows:
+) -> SamplePredictions:
     """Predict the sample, expect its scores, and compare them with the truth if there are labels."""
     if rows.missing:
-        return JudgedRows()
+        return SamplePredictions()
     predicted = predictions_of(model, rows.sample)
     positive = positive_of(model)
     shift, said = shift_of_predictions(reference, shown_prediction(predicted, positive))
@@ -177,7 +177,7 @@ def judge(
         metrics = {reference.metric: metric_named(reference.metric, model), **metrics}
         found = simulated_score(metrics[reference.metric], predicted, np.random.default_rng(0))
         expected = [*([] if found is None else [found]), *expected]
-    judged = JudgedRows(predicted, shift, tuple(expected), notes=said)
+    judged = SamplePredictions(predicted, shift, tuple(expected), notes=said)
     if labels is None:
         return judged
     truth, known, notes = truth_of(rows.sample[labels], model, labels)

@@ -26,20 +26,20 @@ from foldwise.app.cli.shared_options import (
     AsJson,
     DropUnlabeled,
     FitFolder,
-    Groups,
+    GroupsOption,
     Jobs,
     Query,
     Quiet,
     RunFolder,
     Seed,
     Slices,
-    TableFile,
+    TableFileArgument,
     TableFileOrFolder,
-    TableSource,
+    TableSourceArgument,
     TaskName,
     TestFile,
     Time,
-    Weights,
+    WeightsOption,
 )
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 from foldwise.app.cli.ui import workbench
@@ -95,9 +95,9 @@ def fit(
         Path | None, typer.Option(help="Run folder to write. Default: TABLE-run, or TABLE-run-2 if that exists.")
     ] = None,
     seed: Seed = 0,
-    groups: Groups = None,
+    groups: GroupsOption = None,
     time: Time = None,
-    weights: Weights = None,
+    weights: WeightsOption = None,
     positive: Annotated[str | None, typer.Option(help="Class that counts as positive in ROC and other curves.")] = None,
     cv: Annotated[
         str | None,
@@ -176,7 +176,7 @@ def fit(
 def predict(
     reading: TableOptions,
     run: RunFolder,
-    table: TableSource,
+    table: TableSourceArgument,
     out: Annotated[
         str, typer.Option("-o", "--out", help="Output file: .csv, .tsv, .parquet or .jsonl. Use - for standard output.")
     ] = "-",
@@ -258,7 +258,7 @@ def export(
 def explain(
     reading: TableOptions,
     run: FitFolder,
-    table: TableFile,
+    table: TableFileArgument,
     row: Annotated[int, typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0.")],
     about: Annotated[
         str | None, typer.Option("--class", help="Class to explain. Default: the most probable class.")
@@ -318,7 +318,7 @@ app.command()(tune)
 @guarded
 def explore(
     reading: TableOptions,
-    table: TableFile,
+    table: TableFileArgument,
     budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
     out: Annotated[
         Path | None, typer.Option(help="Folder to write. Default: TABLE-explore, or TABLE-explore-2 if that exists.")

@@ -22,17 +22,17 @@ from foldwise.app.cli.shared_options import (
     INTEGER,
     AsJson,
     DropUnlabeled,
-    Groups,
+    GroupsOption,
     Jobs,
     Quiet,
     ScoreName,
     Seed,
-    TableFile,
-    Target,
+    TableFileArgument,
+    TargetOption,
     TaskName,
     TestFile,
     Time,
-    Weights,
+    WeightsOption,
 )
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 
@@ -41,8 +41,8 @@ from foldwise.app.cli.table_options import TableOptions, listed, with_table_opti
 @guarded
 def compare(
     reading: TableOptions,
-    table: TableFile,
-    target: Target,
+    table: TableFileArgument,
+    target: TargetOption,
     models: Annotated[str, typer.Option(help="Models to compare, such as knn,naive_bayes.")],
     cv: Annotated[str | None, typer.Option(help=f"{FOLDS} Default: ten random splits.")] = None,
     test: Annotated[
@@ -51,9 +51,9 @@ def compare(
     ] = None,
     metric: ScoreName = None,
     task: TaskName = None,
-    groups: Groups = None,
+    groups: GroupsOption = None,
     time: Time = None,
-    weights: Weights = None,
+    weights: WeightsOption = None,
     drop_unlabeled: DropUnlabeled = False,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of splits and models.")] = 0,
     jobs: Jobs = None,
@@ -78,8 +78,8 @@ def compare(
 @guarded
 def tune(
     reading: TableOptions,
-    table: TableFile,
-    target: Target,
+    table: TableFileArgument,
+    target: TargetOption,
     model: Annotated[str, typer.Option(help="Model to tune, such as rbf_svm.")],
     strategy: Annotated[
         str,
@@ -92,9 +92,9 @@ def tune(
     budget: Annotated[str | None, typer.Option(help="Time limit instead of --trials, such as 60s, 5m or 1h.")] = None,
     metric: ScoreName = None,
     task: TaskName = None,
-    groups: Groups = None,
+    groups: GroupsOption = None,
     time: Time = None,
-    weights: Weights = None,
+    weights: WeightsOption = None,
     drop_unlabeled: DropUnlabeled = False,
     cv: Annotated[
         str | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from foldwise.app.cli.exit_codes import guarded
-from foldwise.app.cli.shared_options import INTEGER, AsJson, FitFolder, Quiet, Slices, TableFile
+from foldwise.app.cli.shared_options import INTEGER, AsJson, FitFolder, Quiet, Slices, TableFileArgument
 from foldwise.app.cli.table_options import TableOptions, listed, with_table_options
 
 
@@ -17,7 +17,7 @@ from foldwise.app.cli.table_options import TableOptions, listed, with_table_opti
 def check(
     reading: TableOptions,
     run: FitFolder,
-    table: TableFile,
+    table: TableFileArgument,
     labels: Annotated[str | None, typer.Option(help="Column of true classes or values, if they are known.")] = None,
     slices: Slices = None,
     report: Annotated[Path | None, typer.Option("-o", "--report", help="HTML page to write.")] = None,
@@ -45,7 +45,7 @@ def check(
 def refit(
     reading: TableOptions,
     run: FitFolder,
-    table: TableFile,
+    table: TableFileArgument,
     old: Annotated[
         Path | None, typer.Option("--with", help="Table of old rows to learn from as well, such as that of the run.")
     ] = None,

@@ -24,8 +24,8 @@ FOLDS = (
 TestFile = Annotated[Path | None, typer.Option(help="Separate test table. The final model is scored on it once.")]
 FILES = "Table file: CSV, Parquet, Feather, JSON Lines, ARFF, Excel, SQLite or DuckDB"
 SOURCES = f"{FILES}; a folder or a glob of Parquet or CSV files; or postgresql://user@host/database."
-TableSource = Annotated[Path, typer.Argument(metavar="TABLE", help=SOURCES)]
-TableFile = Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FILES}.")]
+TableSourceArgument = Annotated[Path, typer.Argument(metavar="TABLE", help=SOURCES)]
+TableFileArgument = Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FILES}.")]
 TableFileOrFolder = Annotated[Path, typer.Argument(metavar="TABLE", help=f"{FILES}; or a folder of such files.")]
 Query = Annotated[
     str | None, typer.Option(help="SQL query whose result is the table, if TABLE is the address of a database.")
@@ -34,18 +34,18 @@ RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder written by fit, refit or explore, or a model file.")
 ]
 FitFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder written by fit or refit, or a model file.")]
-Target = Annotated[str, typer.Option(help="Column to predict.")]
+TargetOption = Annotated[str, typer.Option(help="Column to predict.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 Seed = Annotated[int, typer.Option(**INTEGER, help="Random seed. The same seed gives the same folds and settings.")]
-Groups = Annotated[
+GroupsOption = Annotated[
     str | None, typer.Option(help="Group column. Rows of the same group are never split between training and test.")
 ]
 Time = Annotated[
     str | None,
     typer.Option(help="Time column. Models are tested only on rows later than those they were trained on."),
 ]
-Weights = Annotated[str | None, typer.Option(help="Column of row weights, for training and for scores.")]
+WeightsOption = Annotated[str | None, typer.Option(help="Column of row weights, for training and for scores.")]
 TaskName = Annotated[
     str | None,
     typer.Option(

@@ -108,7 +108,7 @@ def train_lightgbm(estimator: Any, rows: SpooledRows, n_threads: int, is_late: C
     """Train LightGBM by its `Sequence`, which reads the file part by part."""
     import lightgbm
 
-    class Parts(lightgbm.Sequence):
+    class LightGBMParts(lightgbm.Sequence):
         batch_size = BATCH
 
         def __getitem__(self, index: Any) -> Any:
@@ -124,7 +124,7 @@ def train_lightgbm(estimator: Any, rows: SpooledRows, n_threads: int, is_late: C
     old = estimator.booster_
     categories = list(range(len(old.pandas_categorical or [])))
     params = {name: value for name, value in old.params.items() if name not in THREADS} | {"num_threads": n_threads}
-    data = lightgbm.Dataset(Parts(), rows.y, categorical_feature=categories, params=params, free_raw_data=True)
+    data = lightgbm.Dataset(LightGBMParts(), rows.y, categorical_feature=categories, params=params, free_raw_data=True)
     found = lightgbm.train(params, data, num_boost_round=old.current_iteration(), callbacks=[stop])
     found.pandas_categorical = old.pandas_categorical  # later rows come as a frame with these categories
     return found
@@ -137,7 +137,7 @@ def train_xgboost(estimator: Any, rows: SpooledRows, n_threads: int, is_late: Ca
     """Train XGBoost by its `DataIter`, which reads the file part by part and keeps only bins."""
     import xgboost
 
-    class Parts(xgboost.DataIter):
+    class XGBoostParts(xgboost.DataIter):
         start = 0
 
         def reset(self) -> None:
@@ -151,7 +151,7 @@ def train_xgboost(estimator: Any, rows: SpooledRows, n_threads: int, is_late: Ca
             self.start += BATCH
             return True
 
-    class Stop(xgboost.callback.TrainingCallback):
+    class StopWhenLate(xgboost.callback.TrainingCallback):
         def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
             if is_late():
                 raise CannotLearnError("there was not enough time")
@@ -161,7 +161,7 @@ def train_xgboost(estimator: Any, rows: SpooledRows, n_threads: int, is_late: Ca
     params.pop("n_jobs", None)
     if params.get("objective") == "multi:softprob":
         params["num_class"] = int(estimator.n_classes_)
-    data = xgboost.QuantileDMatrix(Parts(), nthread=n_threads, max_bin=params.get("max_bin"))
-    found = xgboost.train(params, data, num_boost_round=estimator.get_num_boosting_rounds(), callbacks=[Stop()])
+    data = xgboost.QuantileDMatrix(XGBoostParts(), nthread=n_threads, max_bin=params.get("max_bin"))
+    found = xgboost.train(params, data, num_boost_round=estimator.get_num_boosting_rounds(), callbacks=[StopWhenLate()])
     found.set_param({"nthread": 1})
     return found

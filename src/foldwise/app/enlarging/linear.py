@@ -112,16 +112,16 @@ class Features:
         parts = {name: (one, names) for name, one, names in prepare.transformers_ if len(names) and one != "drop"}
         if others := set(parts) - {"numbers", "categories"}:
             raise CannotLearnError(f"its {sorted(others)[0].rstrip('0123456789')} cannot be prepared in the engine")
-        numbers, places = [shifted(target, center)], [1 + max(part.stop for part in prepare.output_indices_.values())]
+        numbers, outputs = [shifted(target, center)], [1 + max(part.stop for part in prepare.output_indices_.values())]
         if "numbers" in parts:
             found = number_features(*parts["numbers"])
             numbers, start = [*found, *numbers], prepare.output_indices_["numbers"].start
-            places = [*(1 + start + j for j in range(len(found))), *places]
+            outputs = [*(1 + start + j for j in range(len(found))), *outputs]
         codes, tables = code_features(*parts["categories"]) if "categories" in parts else ([], [])
         columns = EncodedColumns(tuple(numbers), tuple(codes))
-        combine = np.zeros((columns.width, places[-1] + 1))
+        combine = np.zeros((columns.width, outputs[-1] + 1))
         combine[0, 0] = 1.0
-        combine[1 + np.arange(len(numbers)), places] = 1.0
+        combine[1 + np.arange(len(numbers)), outputs] = 1.0
         column = 1 + prepare.output_indices_["categories"].start if tables else 0
         for start, table in zip(code_starts(columns), tables, strict=True):
             combine[start : start + len(table), column : column + table.shape[1]] = table

@@ -94,7 +94,7 @@ class QuestionState:
 
 
 @dataclass
-class Asking:
+class QuestionLoop:
     """Asks questions until all are answered about all rows, or the time is over."""
 
     table: ExploredTable

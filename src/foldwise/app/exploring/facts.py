@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.app.exploring.answers import QuestionAnswer
-from foldwise.app.exploring.asking import QUESTIONS, Asking, QuestionState
+from foldwise.app.exploring.asking import QUESTIONS, QuestionLoop, QuestionState
 from foldwise.app.option_words import with_options
 from foldwise.app.plain_values import plain
 from foldwise.app.table_facts import few, overrun, summary
@@ -40,7 +40,7 @@ ABOUT_ROWS = {  # parts of answers that show cells of single rows
 
 
 def explore_facts(
-    table: Table, asking: Asking, labels: NDArray[np.int64] | None, times: RunTimes, made: dict[str, Any]
+    table: Table, asking: QuestionLoop, labels: NDArray[np.int64] | None, times: RunTimes, made: dict[str, Any]
 ) -> dict[str, Any]:
     """Collect the facts of an exploration; `labels` are the clusters of all rows."""
     found = {name: answer_facts(one) for name, one in asking.progress.items()}

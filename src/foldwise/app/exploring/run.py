@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.config import check_seed
 from foldwise.app.exploring.answers import ExploredTable
-from foldwise.app.exploring.asking import Asking
+from foldwise.app.exploring.asking import QuestionLoop
 from foldwise.app.exploring.facts import columns_of_rows, explore_facts
 from foldwise.app.exploring.result import Exploration
 from foldwise.app.interrupts import finish_despite_interrupt
@@ -98,7 +98,7 @@ def run_explore(
         deadline = LATEST * seconds - ENDING - ENDING_PER_ROW * frame.height
         check_time(seconds, clock.elapsed, deadline)
         explored = ExploredTable.of(frame, seed)
-        asking = Asking(explored, executor, clock, deadline, seed, lambda: tell(clock, asking, watch))
+        asking = QuestionLoop(explored, executor, clock, deadline, seed, lambda: tell(clock, asking, watch))
         asking.run()
         if asking.interrupted and not asking.answered:
             raise KeyboardInterrupt
@@ -148,7 +148,7 @@ def check_time(seconds: float, elapsed: float, deadline: float) -> None:
         )
 
 
-def tell(clock: Clock, asking: Asking, watch: Watch | None) -> None:
+def tell(clock: Clock, asking: QuestionLoop, watch: Watch | None) -> None:
     """Report progress."""
     if watch is not None:
         done = [one.name for one in asking.progress.values() if one.answer is not None]
@@ -163,7 +163,7 @@ def made(table: Any, budget: float | str, rows: bool, seed: int, command: str | 
     return {"command": command, "python": call, "seed": seed, "rows_included": rows}
 
 
-def exploration(read: Table, asking: Asking, clock: Clock, call: dict[str, Any]) -> Exploration:
+def exploration(read: Table, asking: QuestionLoop, clock: Clock, call: dict[str, Any]) -> Exploration:
     """Assign all rows to clusters, and collect the facts."""
     frame, answers = asking.table.frame, asking.answered
     clusters = answers.get("clusters")
@@ -174,8 +174,8 @@ def exploration(read: Table, asking: Asking, clock: Clock, call: dict[str, Any])
         columns["cluster"] = labels
     elif clusters is not None and clusters.facts.get("k") == 1:
         columns["cluster"] = np.ones(frame.height, dtype=np.int64)
-    placed = {"cluster": columns.pop("cluster")} if "cluster" in columns else {}
-    rows = pl.DataFrame({"row": np.arange(frame.height), **placed, **columns}, strict=False)
+    cluster = {"cluster": columns.pop("cluster")} if "cluster" in columns else {}
+    rows = pl.DataFrame({"row": np.arange(frame.height), **cluster, **columns}, strict=False)
     facts = explore_facts(read, asking, labels, clock.times(), call)
     if labels is not None and "rows" in facts["map"]:
         facts["map"]["clusters"] = labels[facts["map"]["rows"]].tolist()

@@ -19,7 +19,7 @@ from foldwise.data.notes import counted
 from foldwise.storage.model_file import versions
 from foldwise.tuning.store.digests import described, digest_of, digest_of_array
 
-Parts = Mapping[str, tuple[str, str]]  # by name: digest and words
+FingerprintParts = Mapping[str, tuple[str, str]]  # by name: digest and words
 
 ROWS, SPLITS = "training rows", "splits"
 ENTAILED = (SPLITS, "pipelines")  # differ also where rows or options do, which says more
@@ -103,7 +103,7 @@ def shape_of(frame: Any) -> str:
     return f"{counted(frame.height, 'row')} and {counted(frame.width, 'column')}"
 
 
-def check_same(folder: Path, before: Parts, now: Parts) -> None:
+def check_same(folder: Path, before: FingerprintParts, now: FingerprintParts) -> None:
     """Raise if a run that is resumed differs from what it was before, and name every difference."""
     names = [name for name in dict.fromkeys([*now, *before]) if before.get(name, "?")[0] != now.get(name, "?")[0]]
     if any(name not in ENTAILED for name in names):
@@ -112,7 +112,7 @@ def check_same(folder: Path, before: Parts, now: Parts) -> None:
         refuse_other(folder, [difference(name, before, now) for name in names])
 
 
-def difference(name: str, before: Parts, now: Parts) -> str:
+def difference(name: str, before: FingerprintParts, now: FingerprintParts) -> str:
     """Say how a part differs."""
     old, new = (parts[name][1] if name in parts else "none" for parts in (before, now))
     return f"{name} (other values)" if old == new else f"{name} ({old} before, {new} now)"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.recording import tables
-from foldwise.app.recording.fingerprint import ROWS, SPLITS, Parts, check_same, fingerprint
+from foldwise.app.recording.fingerprint import ROWS, SPLITS, FingerprintParts, check_same, fingerprint
 from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob, batch_of
 from foldwise.app.setup import RunSetup
 from foldwise.app.timing import Clock
@@ -60,14 +60,14 @@ class TrialRecord:
     clock: Clock
     session: RunSession
     earlier: list[RunSession]
-    parts: Parts
+    parts: FingerprintParts
     writing: float = 0.0  # seconds
     has_begun: bool = False
     when: dict[tuple[int, int], tuple[int, float]] = field(
         default_factory=dict
     )  # by fold: session, seconds since start
     _studies: dict[str, int] = field(default_factory=dict)  # ids, by model
-    _places: dict[int, tuple[int, int]] = field(default_factory=dict)  # by batch: study and first trial
+    _positions: dict[int, tuple[int, int]] = field(default_factory=dict)  # by batch: study and first trial
     _n_trials: dict[str, int] = field(default_factory=dict)  # by model
 
     @classmethod
@@ -107,9 +107,9 @@ class TrialRecord:
 
     def _batch(self, transaction: StoreTransaction, row: Any, predictions: FoldPredictions) -> SettingBatch:
         """Read a batch with its scores and predictions."""
-        settings, place = json.loads(row.settings), (row.study_id, row.first_trial)
+        settings, position = json.loads(row.settings), (row.study_id, row.first_trial)
         self._studies[row.model] = row.study_id
-        self._places[row.number] = place
+        self._positions[row.number] = position
         self._n_trials[row.model] = row.first_trial + len(settings)
         facts: dict[str, Any] = {**json.loads(row.content), "number": row.number, "model": row.model}
         facts |= {"settings": settings, "scores": {}, "seconds": {}, "started_splits": []}
@@ -130,7 +130,7 @@ class TrialRecord:
     @property
     def has_trials(self) -> bool:
         """Whether any setting was recorded."""
-        return bool(self._places)
+        return bool(self._positions)
 
     @property
     def metric(self) -> str:
@@ -142,9 +142,9 @@ class TrialRecord:
         """Record that a job starts, and its batch if that is new."""
         batch = state.batches[job.batch.number]
         with self._transaction() as transaction:
-            if batch.number not in self._places:
+            if batch.number not in self._positions:
                 self._add(transaction, batch)
-            _, first = self._places[batch.number]
+            _, first = self._positions[batch.number]
             trials = json.dumps([*range(first, first + len(batch.settings))])
             fold = {**self._of_batch(batch.number), "of_split": job.split}
             transaction.run(tables.START_FOLD, {**fold, "members": trials, "me": holder()})
@@ -211,7 +211,7 @@ class TrialRecord:
 
     def _of_batch(self, number: int) -> dict[str, int]:
         """What finds the folds of a batch."""
-        study_id, first = self._places[number]
+        study_id, first = self._positions[number]
         return {"of_study": study_id, "from_trial": first}
 
     def _add(self, transaction: StoreTransaction, batch: SettingBatch) -> None:
@@ -221,7 +221,7 @@ class TrialRecord:
         first, study_id = self._n_trials.get(batch.model, 0), self._studies[batch.model]
         row = {"study_id": study_id, "first_trial": first, "settings": json.dumps(batch.settings)}
         transaction.run(INSERT_PROPOSALS, row)
-        self._places[batch.number] = study_id, first
+        self._positions[batch.number] = study_id, first
         self._n_trials[batch.model] = first + len(batch.settings)
 
     def _new_study(self, transaction: StoreTransaction, model: str) -> int:
@@ -240,7 +240,7 @@ class TrialRecord:
         return int(transaction.run(STUDY, {"of_name": model, "of_rows": self.parts[ROWS][0]}).first.id)
 
     def _write_batch(self, transaction: StoreTransaction, batch: SettingBatch) -> None:
-        study_id, first = self._places[batch.number]
+        study_id, first = self._positions[batch.number]
         content = {one.name: getattr(batch, one.name) for one in fields(batch) if one.name not in ELSEWHERE}
         row = {"number": batch.number, "model": batch.model, "study_id": study_id, "first_trial": first}
         transaction.run(tables.WRITE_BATCH, {**row, "content": json.dumps(content)})

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldwise.app.serving.served_model import Columns, RequestRows, ServedModel
+from foldwise.app.serving.served_model import ColumnCells, RequestRows, ServedModel
 from foldwise.errors import FoldwiseError
 
 PASS_ROWS = 2_048  # in one pass
@@ -30,9 +30,9 @@ class WaitingRequest:
     """Rows that wait for their predictions, some of which may be there already."""
 
     rows: RequestRows
-    answer: asyncio.Future[Columns]
+    answer: asyncio.Future[ColumnCells]
     n_done: int = 0
-    parts: list[Columns] = field(default_factory=list)
+    parts: list[ColumnCells] = field(default_factory=list)
 
     @property
     def n_left(self) -> int:
@@ -57,7 +57,7 @@ class MicroBatches:
         self._loop_task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"predict-{model.name}")
 
-    async def predict(self, rows: RequestRows) -> Columns:
+    async def predict(self, rows: RequestRows) -> ColumnCells:
         """Return the predictions of a request, column by column."""
         if self._n_rows + len(rows) > MOST_WAITING:
             raise BusyError(f"{self._n_rows:,} rows are already waiting for predictions.", "try again later.")
@@ -121,7 +121,7 @@ class MicroBatches:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-def joined(parts: list[Columns]) -> Columns:
+def joined(parts: list[ColumnCells]) -> ColumnCells:
     """Join the predictions of consecutive rows."""
     if len(parts) == 1:
         return parts[0]

@@ -22,7 +22,7 @@ from foldwise.app.serving.micro_batches import BusyError, MicroBatches
 from foldwise.app.serving.openapi import document
 from foldwise.app.serving.page import page, static_file
 from foldwise.app.serving.request_words import request_words
-from foldwise.app.serving.served_model import Columns, RequestRows, ServedModel
+from foldwise.app.serving.served_model import ColumnCells, RequestRows, ServedModel
 from foldwise.app.serving.serving_metrics import ServingMetrics
 from foldwise.app.web.middleware import header, json_error
 from foldwise.errors import FoldwiseError
@@ -219,7 +219,7 @@ def as_json(value: Any) -> Response:
     return Response(json.dumps(value), media_type=JSON)
 
 
-def json_response(names: tuple[str, ...], columns: Columns, rows: RequestRows) -> Response:
+def json_response(names: tuple[str, ...], columns: ColumnCells, rows: RequestRows) -> Response:
     """Return predictions as JSON, one object per row."""
     if rows.kept is not None:
         names, columns = (*rows.kept.columns, *names), [*(as_text(one) for one in rows.kept), *columns]
@@ -232,7 +232,7 @@ def as_text(column: pl.Series) -> list[Any]:
     return (column.cast(pl.String) if column.dtype.is_temporal() else column).to_list()
 
 
-def csv_response(names: tuple[str, ...], columns: Columns, rows: RequestRows) -> Response:
+def csv_response(names: tuple[str, ...], columns: ColumnCells, rows: RequestRows) -> Response:
     """Return predictions as CSV. Text that a spreadsheet would execute as a formula gets an apostrophe."""
     frame = pl.DataFrame([pl.Series(name, column, strict=False) for name, column in zip(names, columns, strict=True)])
     frame = frame if rows.kept is None else pl.concat([rows.kept, frame], how="horizontal")

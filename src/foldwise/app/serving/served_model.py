@@ -26,7 +26,7 @@ from foldwise.errors import FoldwiseError, InputError
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import ignored_columns, match_columns
 
-Columns = list[list[Any]]  # the predictions of some rows, column by column
+ColumnCells = list[list[Any]]  # the predictions of some rows, column by column
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +148,9 @@ class ServedModel:
                 notes.append(described(name, new))
         return tuple(notes)
 
-    def predict(self, requests: Sequence[RequestRows]) -> list[Columns | Exception]:
+    def predict(self, requests: Sequence[RequestRows]) -> list[ColumnCells | Exception]:
         """Predict the rows of several requests. A request that fails does not disturb the others."""
-        answers: list[Columns | Exception] = [[] for _ in requests]
+        answers: list[ColumnCells | Exception] = [[] for _ in requests]
         groups: dict[Any, list[int]] = {}
         for i, one in enumerate(requests):
             groups.setdefault(None if one.frame is None else tuple(map(str, one.frame.dtypes)), []).append(i)
@@ -170,7 +170,7 @@ class ServedModel:
                 answers[i] = columns
         return answers
 
-    def _predict_together(self, requests: Sequence[RequestRows]) -> list[Columns]:
+    def _predict_together(self, requests: Sequence[RequestRows]) -> list[ColumnCells]:
         plain = [one for one in requests if one.frame is None]
         frames = [one.frame for one in requests if one.frame is not None]
         if plain:

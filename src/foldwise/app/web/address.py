@@ -143,7 +143,7 @@ def check_certificate(cert: Path, key: Path) -> None:
 def listening_socket(address: ServerAddress) -> socket.socket:
     """Open the socket, so that a port in use is known before anything else happens."""
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(
+        family, kind, protocol, _, address_and_port = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         found = socket.socket(family, kind, protocol)
@@ -155,7 +155,7 @@ def listening_socket(address: ServerAddress) -> socket.socket:
         ) from error
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(place)
+        found.bind(address_and_port)
     except OSError as error:
         found.close()
         why = (error.strerror or str(error)).lower()

@@ -20,7 +20,7 @@ from foldwise.app.web.running import run_server
 from foldwise.app.workbench.bench import Workbench, error_page
 from foldwise.app.workbench.folder import WorkFolder
 from foldwise.app.workbench.pages import PAGES
-from foldwise.app.workbench.signing_in import SignedIn
+from foldwise.app.workbench.signing_in import SignInRequired
 from foldwise.errors import InputError
 
 STATIC = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
@@ -45,7 +45,7 @@ class BenchApp:
 
 def make_app(bench: Workbench, hosts: frozenset[str]) -> ASGIApp:
     """The application: pages inside the layers that protect them."""
-    inner = BodyLimit(SignedIn(BenchApp(bench), bench.sign_in), bench.upload_bytes)
+    inner = BodyLimit(SignInRequired(BenchApp(bench), bench.sign_in), bench.upload_bytes)
     return SecurityHeaders(PlainErrors(AllowedHosts(inner, hosts), error_page), HEADERS)
 
 

@@ -47,7 +47,7 @@ class SignIn:
         return sent is not None and same_token(sent.value.encode(), self._secret)
 
 
-class SignedIn:
+class SignInRequired:
     """Refuses requests without the cookie, and writes from another origin. `/?token=…` exchanges the token."""
 
     def __init__(self, app: ASGIApp, sign_in: SignIn) -> None:

@@ -33,7 +33,7 @@ from foldwise.data.view import SparseView, View
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.moments import check_finite
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.values import Values, values_of
 
 SPARSE_ROWS = 16_384  # scored at a time
@@ -87,7 +87,7 @@ class DistributionFamily(ABC):
     summary_type: ClassVar[Any]  # the class of its facts
 
     @abstractmethod
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Summary:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> Summary:
         """Compute the facts of a range of rows."""
 
     @abstractmethod
@@ -113,7 +113,7 @@ class ValuesFamily(DistributionFamily):
     summary_type = Values
     rule: ClassVar[CellRule | None] = None  # valid values; None for any finite number
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Values:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> Values:
         check = check_finite if self.rule is None else self.rule.check
         return values_of(dense(view, self.name), columns, share, check)
 

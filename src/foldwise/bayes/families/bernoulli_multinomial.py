@@ -28,7 +28,7 @@ from foldwise.data.schema import Column
 from foldwise.data.view import SparseView
 from foldwise.summaries.alignment import weight_left
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.sums import Sums, sums_of, sums_of_sparse
 
 COUNTS = CellRule(
@@ -50,7 +50,7 @@ class CountedFamily(DistributionFamily):
     summary_type = Sums
     rule: ClassVar[CellRule]
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> Sums:
         if isinstance(view, SparseView):
             self.rule.check_sparse(view)
             return sums_of_sparse(view, share)

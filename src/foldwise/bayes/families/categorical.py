@@ -14,9 +14,9 @@ from foldwise.bayes.scoring_kernels import codes_by_column, codes_by_column_few,
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
-from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, counts_of, worth_direct
+from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, can_count_by_value, counts_of
 from foldwise.summaries.number_kernels import FEW_CLASSES, Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Categorical(DistributionFamily):
     name = "categorical"
     summary_type = Counts
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Counts:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> Counts:
         return counts_of(dense(view, self.name), columns, share)
 
     def finish(
@@ -125,7 +125,7 @@ class CategoricalLikelihood:
             return None
         known = [r for r in ranges if r is not None]
         spans = [width - 1 for _, width in known]
-        if max(spans) >= DIRECT_RANGE or not worth_direct(np.array(spans, np.int64), self.tables[0].log.shape[1]):
+        if max(spans) >= DIRECT_RANGE or not can_count_by_value(np.array(spans, np.int64), self.tables[0].log.shape[1]):
             return None
         parts = []
         for table, (low, width) in zip(self.tables, known, strict=True):

@@ -18,7 +18,7 @@ from foldwise.data.schema import Column
 from foldwise.summaries.alignment import EPS
 from foldwise.summaries.log_moments import LogMoments, excess, excesses, log_moments_of
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 LARGE = 20.0  # above this shape, series in 1/shape are exact, and differences of large functions are not
 LEAST = 1e-200  # the smallest shape, whose reciprocal is far from overflow
@@ -31,7 +31,7 @@ class Gamma(DistributionFamily):
     name = "gamma"
     summary_type = LogMoments
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> LogMoments:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> LogMoments:
         return log_moments_of(dense(view, self.name).numbers(columns), share, POSITIVE.check)
 
     def finish(

@@ -20,7 +20,7 @@ from foldwise.errors import FoldwiseWarning
 from foldwise.summaries.alignment import EPS
 from foldwise.summaries.moments import Moments, moments_of, refuse_infinite
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 
 TINY = 1e-300
 
@@ -31,7 +31,7 @@ class Gaussian(DistributionFamily):
     name = "gaussian"
     summary_type = Moments
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Moments:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> Moments:
         return moments_of(dense(view, self.name).numbers(columns), share)
 
     def finish(

@@ -25,7 +25,7 @@ from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.errors import InputError
 from foldwise.summaries.number_kernels import Floats
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.sums import Sums, sums_of
 from foldwise.summaries.values import Values
 
@@ -36,7 +36,7 @@ class Poisson(DistributionFamily):
     name = "poisson"
     summary_type = Sums
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> Sums:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> Sums:
         return sums_of(dense(view, self.name).numbers(columns), share, WHOLE.check)
 
     def finish(

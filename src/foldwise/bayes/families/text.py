@@ -19,7 +19,7 @@ from foldwise.data.cells import read_only
 from foldwise.data.schema import Column
 from foldwise.data.tokens import TokenizedText
 from foldwise.summaries.number_kernels import Floats, Ints
-from foldwise.summaries.passes import Share
+from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.word_counts import WordCounts, word_counts_of
 
 NAMED_WORDS = 5  # words listed in a note
@@ -31,7 +31,7 @@ class Text(DistributionFamily):
     name = "text"
     summary_type = WordCounts
 
-    def summarize(self, view: AnyView, columns: Sequence[int], share: Share) -> WordCounts:
+    def summarize(self, view: AnyView, columns: Sequence[int], share: ThreadShare) -> WordCounts:
         return word_counts_of(readers(view, columns), share)
 
     def finish(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect
 
-Indices = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class DelimiterIndex:
         return np.frombuffer(self.data, dtype=np.uint8)
 
     @cached_property
-    def _quotes(self) -> Indices:
+    def _quotes(self) -> Ints:
         quote = self.dialect.quote.encode()
         return np.flatnonzero(self._bytes == quote[0]) if quote and quote in self.data else np.empty(0, np.int64)
 
     @cached_property
-    def ends(self) -> Indices:
+    def ends(self) -> Ints:
         """The end of each line."""
         ends = np.flatnonzero(self._bytes == 10)
         return ends if self.data.endswith(b"\n") else np.append(ends, len(self.data))
@@ -52,7 +52,7 @@ class DelimiterIndex:
         empty: NDArray[np.bool_] = (lengths == 0) | return_only
         return empty
 
-    def widths(self, quoted: bool) -> Indices:
+    def widths(self, quoted: bool) -> Ints:
         """Count the cells of each line; with `quoted`, separators between quotes do not count."""
         separators = np.flatnonzero(self._bytes == (self.dialect.separator or NO_SEPARATOR).encode()[0])
         if quoted and len(self._quotes):

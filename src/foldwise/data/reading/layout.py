@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.protocol import ReadOptions
-from foldwise.data.reading.sniffing import NUMBER, SAMPLE_ROWS, Dialect, Rows, agreement, split_rows, unwrapped
+from foldwise.data.reading.sniffing import NUMBER, SAMPLE_ROWS, CellRows, Dialect, agreement, split_rows, unwrapped
 from foldwise.errors import InputError
 
 ORANGE_TYPES = {"", "c", "continuous", "d", "discrete", "s", "string", "t", "time", "m", "meta"}
@@ -119,7 +119,7 @@ def numbered_rows(lines: Sequence[str], dialect: Dialect) -> list[tuple[list[str
     return found or [([""], taken)]
 
 
-def lines_before(rows: Rows, width: int) -> int:
+def lines_before(rows: CellRows, width: int) -> int:
     """Count the rows before the table: those with too few cells to be its header."""
     if width < 2:
         return 0
@@ -129,7 +129,7 @@ def lines_before(rows: Rows, width: int) -> int:
     return 0
 
 
-def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
+def may_name(row: Sequence[str], below: CellRows, width: int) -> bool:
     """Whether a row with one cell fewer than the table may be its header.
 
     R does not name the column of row names, and some programs end each row, but not the header, with a separator.
@@ -148,7 +148,7 @@ def may_name(row: Sequence[str], below: Rows, width: int) -> bool:
     )
 
 
-def refuse_partial_names(rows: Rows, first: int, width: int, name: str) -> None:
+def refuse_partial_names(rows: CellRows, first: int, width: int, name: str) -> None:
     """Refuse a line that names some columns, but not all, above rows without another header."""
     row = rows[first - 1]
     texts = [cell for cell in row if cell.strip() and not is_number(cell)]
@@ -163,7 +163,7 @@ def is_number(cell: str) -> bool:
     return bool(NUMBER.fullmatch(cell))
 
 
-def header_of(rows: Rows, width: int, options: ReadOptions) -> tuple[int, str]:
+def header_of(rows: CellRows, width: int, options: ReadOptions) -> tuple[int, str]:
     """Count the rows of the header, and say why."""
     if options.header is not None:
         return min(options.header, len(rows)), "as requested"
@@ -205,7 +205,7 @@ def text_over(numeric: Sequence[int], row: Sequence[str], options: ReadOptions) 
     return [j for j in numeric if j < len(row) and row[j].strip() not in options.tokens and not is_number(row[j])]
 
 
-def remarks_before(rows: Rows, width: int) -> int:
+def remarks_before(rows: CellRows, width: int) -> int:
     """Count the remarks with as many cells as the table: the header comes after them, with text above all numbers."""
     count = next((k for k, row in enumerate(rows) if not is_remark(row)), 0)
     numeric = numeric_columns(rows[count + 1 :], width, ReadOptions()) if count else []
@@ -218,7 +218,7 @@ def is_remark(row: Sequence[str]) -> bool:
     return len(full) <= 1 < len(row) or re.match(r"\s*#[# ]", "".join(row[:1])) is not None
 
 
-def numeric_columns(body: Rows, width: int, options: ReadOptions) -> list[int]:
+def numeric_columns(body: CellRows, width: int, options: ReadOptions) -> list[int]:
     """Return the columns of numbers; some cells may be missing and a few may be text."""
     found = []
     missing = {*options.tokens, "-"}
@@ -264,7 +264,7 @@ def counts_columns(row: Sequence[str]) -> bool:
     return len(cells) > 2 and any(cells == [str(j + start) for j in range(len(cells))] for start in (0, 1))
 
 
-def comes_again(first: Sequence[str], body: Rows) -> bool:
+def comes_again(first: Sequence[str], body: CellRows) -> bool:
     """Whether two or three consecutive numbers are an ordinary row, because most of them occur again below.
 
     Longer runs do not occur by chance.
@@ -274,7 +274,7 @@ def comes_again(first: Sequence[str], body: Rows) -> bool:
     return len(numbers) < 4 and 2 * again >= len(numbers)
 
 
-def is_orange(rows: Rows) -> bool:
+def is_orange(rows: CellRows) -> bool:
     """Whether the second and third rows are the types and roles of Orange's .tab files."""
     if len(rows) < 4 or len(rows[0]) < 2:
         return False
@@ -299,7 +299,7 @@ def orange_type(cell: str) -> str:
     return cell.lower() if cell.lower() in ORANGE_TYPES else "discrete"
 
 
-def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[list[str], dict[int, str]]:
+def names_of(rows: CellRows, count: int, width: int, notes: list[Note]) -> tuple[list[str], dict[int, str]]:
     """Return one name per column from the header, and the types that an Orange header declares."""
     if count == 0:
         return [""] * width, {}
@@ -330,7 +330,7 @@ def names_of(rows: Rows, count: int, width: int, notes: list[Note]) -> tuple[lis
     return names, {}
 
 
-def joined(rows: Rows, width: int) -> list[str]:
+def joined(rows: CellRows, width: int) -> list[str]:
     """Join the names of several rows with slashes; a gap takes the name to its left."""
     ruled = [["" if re.fullmatch(r"\s*[-=:]+\s*", cell) else cell.strip() for cell in row] for row in rows]
     padded = [row + [""] * (width - len(row)) for row in ruled]

@@ -17,7 +17,7 @@ from typing import Any
 from foldwise.data.notes import Note
 from foldwise.data.reading.protocol import ReadOptions
 
-Rows = list[list[str]]
+CellRows = list[list[str]]
 
 SEPARATORS = ("\t", ";", "|", ",", " ")  # cells often contain the later ones, rarely the earlier ones
 SEPARATOR_NAMES = {"\t": "tabs", " ": "spaces"}
@@ -94,12 +94,12 @@ def sniff(lines: Sequence[str], options: ReadOptions) -> tuple[Dialect, list[Not
     return Dialect(separator, quote, padded, wrapped, decimal), notes
 
 
-def split_rows(lines: Iterable[str], separator: str, quote: str) -> Rows:
+def split_rows(lines: Iterable[str], separator: str, quote: str) -> CellRows:
     """Split the first rows into cells."""
     if separator == " ":
         lines = (re.sub(r" +", " ", line.strip(" \r\n")) for line in lines)
     lines = (line.replace("\r\n", "\n").replace("\r", " ") for line in lines)  # csv refuses a lone carriage return
-    rows: Rows = []
+    rows: CellRows = []
     with suppress(csv.Error):  # a cell beyond the size limit of csv: the rows before it are enough
         rows.extend(islice(csv_reader(lines, separator, quote), SAMPLE_ROWS))
     return rows
@@ -111,7 +111,7 @@ def csv_reader(lines: Iterable[str], separator: str, quote: str, skip_blanks: bo
     return csv.reader(lines, delimiter=separator or NO_SEPARATOR, skipinitialspace=skip_blanks, **rules)
 
 
-def agreement(rows: Rows) -> tuple[int, float, bool]:
+def agreement(rows: CellRows) -> tuple[int, float, bool]:
     """Return the most frequent number of cells, the share of rows that have it, and whether the first row does."""
     widths = Counter(len(row) for row in rows if row)
     if not widths:
@@ -120,7 +120,7 @@ def agreement(rows: Rows) -> tuple[int, float, bool]:
     return width, count / sum(widths.values()), len(rows[0]) == width
 
 
-def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
+def agreement_by_blanks(rows: CellRows) -> tuple[int, float, bool]:
     """Return the same for spaces. As text is full of them, all rows must agree, except a header without one name."""
     width, share, first = agreement(rows)
     below = [row for row in rows[1:] if row]
@@ -132,7 +132,7 @@ def agreement_by_blanks(rows: Rows) -> tuple[int, float, bool]:
     return 0, 0.0, False
 
 
-def agreement_below_titles(rows: Rows, numbers: bool) -> tuple[int, float, bool]:
+def agreement_below_titles(rows: CellRows, numbers: bool) -> tuple[int, float, bool]:
     """Return the same for the rows below title lines, which have one cell; so the first row does not agree.
 
     With `numbers`, at least one column must contain only numbers: words below a title are text.
@@ -147,7 +147,7 @@ def agreement_below_titles(rows: Rows, numbers: bool) -> tuple[int, float, bool]
     return width, share, False
 
 
-def has_numbers(rows: Rows, width: int) -> bool:
+def has_numbers(rows: CellRows, width: int) -> bool:
     """Whether a column contains only numbers."""
     return any(all(NUMBER.fullmatch(row[j]) for row in rows) for j in range(width))
 
@@ -214,13 +214,13 @@ def unwrapped(line: str) -> str:
     return body[1:-1].replace('""', '"') + "\n" if is_wrapped_in(body, '"') else line
 
 
-def is_padded(rows: Rows) -> bool:
+def is_padded(rows: CellRows) -> bool:
     """Whether a space precedes every cell but the first of a row."""
     later = [cell[0] for row in rows[1:] for cell in row[1:] if cell]
     return len(later) > 1 and later.count(" ") > 0.98 * len(later)
 
 
-def find_decimal(rows: Rows, separator: str) -> str:
+def find_decimal(rows: CellRows, separator: str) -> str:
     """Return a comma if cells such as 2,6 or 1.000.000 occur and none like 2.6; 1,200 and 1.200 are ambiguous."""
     if separator == ",":
         return "."
@@ -232,12 +232,12 @@ def find_decimal(rows: Rows, separator: str) -> str:
     return "," if all(re.fullmatch(THOUSANDS, cell) for cell in cells_with_point(rows)) else "."
 
 
-def cells_with_point(rows: Rows) -> list[str]:
+def cells_with_point(rows: CellRows) -> list[str]:
     cells = (cell.strip() for row in rows[1:] for cell in row)
     return [cell for cell in cells if re.fullmatch(r"[+-]?\d*(,\d{3})*\.\d+", cell)]
 
 
-def doubtful_cell(rows: Rows) -> str | None:
+def doubtful_cell(rows: CellRows) -> str | None:
     """Return a cell such as 1.200 if every point is followed by three digits, so that it may separate thousands."""
     cells = cells_with_point(rows)
     return cells[0] if cells and all(re.fullmatch(THOUSANDS, cell) for cell in cells) else None

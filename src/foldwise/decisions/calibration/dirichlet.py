@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldwise.decisions.calibration.newton import Local, minimize
+from foldwise.decisions.calibration.newton import LocalExpansion, minimize
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
 from foldwise.decisions.calibration.temperature import fit_temperature
 from foldwise.decisions.wrapper import log_softmax
@@ -51,7 +51,7 @@ def fit_dirichlet(data: CalibrationData, penalty: float) -> Dirichlet:
     np.fill_diagonal(held, penalty / k)
     ridge, start = held.ravel(), np.eye(k, k + 1).ravel()
 
-    def local(flat: Floats) -> Local:
+    def local(flat: Floats) -> LocalExpansion:
         logs = log_softmax(design @ flat.reshape(k, k + 1).T)
         proba = np.exp(logs)
         loss = -float(share @ (truth * logs).sum(axis=1)) + float(ridge @ (flat - start) ** 2)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 Floats = NDArray[np.float64]
-Local = tuple[float, Floats, Floats]  # value, gradient, Hessian
+LocalExpansion = tuple[float, Floats, Floats]  # value, gradient, Hessian
 
 STEPS = 200
 NEAR = 1e-9  # relative to the value: smaller expected gains belong to the last, quadratic phase
 DONE = 1e-28
 
 
-def minimize(function: Callable[[Floats], Local], start: Floats) -> Floats:
+def minimize(function: Callable[[Floats], LocalExpansion], start: Floats) -> Floats:
     """Find the minimum of a convex function."""
     x = start
     value, gradient, hessian = function(x)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from foldwise.decisions.calibration.newton import Local, minimize
+from foldwise.decisions.calibration.newton import LocalExpansion, minimize
 from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
 from foldwise.decisions.wrapper import log_softmax
 
@@ -45,7 +45,7 @@ def platt(x: Floats, is_class: np.ndarray, weights: Floats) -> tuple[float, floa
     spread = float(np.sqrt(weights @ (x - center) ** 2 / total)) or 1.0
     design = np.column_stack([(x - center) / spread, np.ones(len(x))])
 
-    def local(parameters: Floats) -> Local:
+    def local(parameters: Floats) -> LocalExpansion:
         z = design @ parameters
         p = expit(z)
         loss = -float(weights @ (targets * log_expit(z) + (1 - targets) * log_expit(-z)))

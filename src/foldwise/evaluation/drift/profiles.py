@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
+Ints = NDArray[np.int64]
 ProfileKind = Literal["number", "category", "length"]
 
 GRID = 100  # quantiles of a number
@@ -60,9 +60,9 @@ class ColumnProfile:
     n_rows: int
     n_missing: int
     grid: Floats
-    below: Counts
+    below: Ints
     levels: tuple[str, ...] = ()
-    counts: Counts = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    counts: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     n_others: int = 0
 
     @property
@@ -71,7 +71,7 @@ class ColumnProfile:
         return self.n_rows - self.n_missing
 
     @property
-    def bins(self) -> Counts:
+    def bins(self) -> Ints:
         """Training cells of each bin of the grid, or of each category and of all others together."""
         if self.kind == "category":
             return np.append(self.counts, self.n_others)
@@ -192,7 +192,7 @@ class ColumnCounts:
     def __init__(self, profile: ColumnProfile) -> None:
         self.profile = profile
         self.n_rows = self.n_missing = 0
-        self.bins: Counts = np.zeros(len(profile.bins), dtype=np.int64)
+        self.bins: Ints = np.zeros(len(profile.bins), dtype=np.int64)
         self.unseen: Counter[str] = Counter()
 
     def add(self, column: pl.Series) -> None:

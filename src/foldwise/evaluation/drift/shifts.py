@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
 from foldwise.evaluation.comparing.paired import holm
-from foldwise.evaluation.drift.profiles import ColumnCounts, ColumnProfile, Counts
+from foldwise.evaluation.drift.profiles import ColumnCounts, ColumnProfile, Ints
 
 Floats = NDArray[np.float64]
 
@@ -139,7 +139,7 @@ def ks_p_value(distance: float, n_before: int, n_now: int) -> float:
     return float(stats.kstwo.sf(distance, max(1, round(effective))))
 
 
-def homogeneity(before: Counts, now: Counts) -> float:
+def homogeneity(before: Ints, now: Ints) -> float:
     """The p-value of the chi-squared test for equal shares. Rare bins are tested together."""
     table = np.array([before, now], dtype=np.float64)
     totals = table.sum(axis=1)
@@ -156,7 +156,7 @@ def homogeneity(before: Counts, now: Counts) -> float:
     return float(stats.chi2_contingency(merged, correction=False)[1])
 
 
-def psi_bins(before: ColumnProfile, counts: ColumnCounts) -> tuple[Counts, Counts]:
+def psi_bins(before: ColumnProfile, counts: ColumnCounts) -> tuple[Ints, Ints]:
     """Training and new cells by tenths of the training cells, or by category; the last bin holds missing cells."""
     old, new = before.bins, counts.bins
     if before.kind != "category" and len(before.grid):
@@ -167,7 +167,7 @@ def psi_bins(before: ColumnProfile, counts: ColumnCounts) -> tuple[Counts, Count
     return np.append(old, before.n_missing), np.append(new, counts.n_missing)
 
 
-def stability_index(before: Counts, now: Counts) -> float:
+def stability_index(before: Ints, now: Ints) -> float:
     """The population stability index. Half a cell is added to each bin, so that an empty bin does not make it infinite.
 
     >>> round(stability_index(np.array([50, 50]), np.array([70, 30])), 3)
@@ -179,7 +179,7 @@ def stability_index(before: Counts, now: Counts) -> float:
     return float(((q - p) * np.log(q / p)).sum())
 
 
-def distance_of(before: Counts, now: Counts) -> float:
+def distance_of(before: Ints, now: Ints) -> float:
     """The Jensen–Shannon distance, from 0 to 1."""
     if not before.sum() or not now.sum():
         return 0.0

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
 from foldwise.evaluation.leaks.leak_input import LeakInput, some
-from foldwise.evaluation.leaks.report import Leak, Level, rows_text
+from foldwise.evaluation.leaks.report import Leak, Severity, rows_text
 
 Ints = NDArray[np.int64]
-Truths = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 FEW, FEW_ROWS = 0.01, 10  # a smaller fraction, or fewer rows, change an accuracy by less than one percentage point
 TIMES_CHANCE = 3.0
 DIFFERENT = 0.3  # a column with at least this fraction of distinct values does not agree by chance
@@ -117,7 +117,7 @@ def rounded(column: pl.Series) -> pl.Series:
     return column if not 0 < spread < np.inf else (column.cast(pl.Float64) / (GRAIN * spread)).round()
 
 
-def across(given: LeakInput, units: Ints) -> Truths | None:
+def across(given: LeakInput, units: Ints) -> Bools | None:
     """Return which test rows of all splits have a duplicate among the training rows; None if none has."""
     if int(units.max(initial=-1)) + 1 == given.n_rows:
         return None
@@ -125,12 +125,12 @@ def across(given: LeakInput, units: Ints) -> Truths | None:
     return found if found.any() else None
 
 
-def described(given: LeakInput, units: Ints, found: Truths, name: str, words: str) -> Leak:
+def described(given: LeakInput, units: Ints, found: Bools, name: str, words: str) -> Leak:
     """Describe the finding; its level depends on the number of rows and on the number expected by chance."""
     tested = np.concatenate([split.test for split in given.splits])
     rows, total = int(found.sum()), given.n_tested
     share, expected = rows / total, expected_by_chance(given)
-    level: Level = "leak"
+    level: Severity = "leak"
     text = f"{rows_text(rows, total)} {words}{agreement(given, units)}"
     if rows <= TIMES_CHANCE * expected or share < FEW or rows < FEW_ROWS:
         level = "note"

@@ -16,7 +16,7 @@ from foldwise.evaluation.leaks.likeness import Likeness
 from foldwise.folds.splits import Split
 
 Ints = NDArray[np.int64]
-Truths = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 EXAMPLES = 5
 
 
@@ -57,7 +57,7 @@ class LeakInput:
         """The detected type of each column."""
         return {column.name: find(column) for column in self.frame}
 
-    def shared(self, units: Ints) -> Iterator[tuple[Split, Truths]]:
+    def shared(self, units: Ints) -> Iterator[tuple[Split, Bools]]:
         """Yield each split with a mask of the test rows whose unit has a training row; negative units do not count."""
         n_units = int(units.max(initial=-1)) + 1
         for split in self.splits:
@@ -75,9 +75,9 @@ def codes_of(series: pl.Series) -> Ints:
         return np.asarray(series.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1, dtype=np.int64)
     # a dictionary is faster than a sort of strings
     physical = series.cast(pl.String, strict=False).cast(pl.Categorical).to_physical()
-    places = physical.cast(pl.Int64).fill_null(-1).to_numpy()
-    there = np.bincount(places + 1)[1:] > 0
-    return np.asarray(np.append(np.cumsum(there) - 1, -1)[places], dtype=np.int64)
+    codes = physical.cast(pl.Int64).fill_null(-1).to_numpy()
+    there = np.bincount(codes + 1)[1:] > 0
+    return np.asarray(np.append(np.cumsum(there) - 1, -1)[codes], dtype=np.int64)
 
 
 def some(rows: Any) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ import polars as pl
 from foldwise.data.html import html_table
 from foldwise.evaluation.tables import WIDTH
 
-Level = Literal["leak", "suspicion", "note"]
-LEVELS: dict[Level, str] = {
+Severity = Literal["leak", "suspicion", "note"]
+LEVELS: dict[Severity, str] = {
     "leak": "visible in the rows and splits",
     "suspicion": "possibly a leak, depending on how the rows were collected",
     "note": "probably harmless: few rows, or no more than expected by chance",
@@ -60,7 +60,7 @@ class Leak:
     """
 
     name: str
-    level: Level
+    level: Severity
     column: str
     rows: int
     share: float
@@ -99,7 +99,7 @@ class Leaks:
     def __len__(self) -> int:
         return len(self.findings)
 
-    def of(self, level: Level) -> list[Leak]:
+    def of(self, level: Severity) -> list[Leak]:
         """Return the findings of one level.
 
         Parameters

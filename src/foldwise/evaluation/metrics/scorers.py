@@ -20,7 +20,7 @@ from foldwise.folds.protocol import Answer, Labels, Need, Params
 from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import Split
 
-Scores = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 
 class ScorerMetric:
@@ -38,7 +38,7 @@ class ScorerMetric:
     def __repr__(self) -> str:
         return f"the scorer {getattr(self.scorer, '__name__', repr(self.scorer))}"
 
-    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Floats:
         target = () if session.y is None else (take_rows(session.y, split.test),)
         given = self.given(session, split)
         whole = take_rows(session.X, split.test)

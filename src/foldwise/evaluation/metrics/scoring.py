@@ -17,7 +17,7 @@ from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.routed import RoutedMetric, WeightedScoring
-from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores
+from foldwise.evaluation.metrics.scorers import Floats, ScorerMetric
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Answer, Labels, Params
 from foldwise.folds.splits import Split
@@ -117,7 +117,7 @@ class LastStepScore:
         self.need, self.bounds, self.has_losses = metric.need, metric.bounds, metric.has_losses
         self.losses, self.score_of, self.slope, self.root = metric.losses, metric.score_of, metric.slope, metric.root
 
-    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Floats:
         replaced = any(self.step in setting or "steps" in setting for setting in settings)
         return (self.by_scorer if replaced else self.metric)(session, settings, split, answer)
 

@@ -17,7 +17,7 @@ from sklearn.metrics import get_scorer
 
 from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
 from foldwise.evaluation.metrics.probabilities import are_probabilities
-from foldwise.evaluation.metrics.scorers import ScorerMetric, Scores, has_probabilities, lacks, test_weights
+from foldwise.evaluation.metrics.scorers import ScorerMetric, has_probabilities, lacks, test_weights
 from foldwise.folds.protocol import Answer, Labels, Need, Params, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split
@@ -104,7 +104,7 @@ class SessionMetric:
         """The type of the target."""
         return TargetValues if self.need == Need.VALUES else Labels
 
-    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Scores:
+    def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> Floats:
         batch = SessionBatch(session, split, answer)
         usable = isinstance(session.target, self.kind) and self._is_answered(session, answer)
         if usable and batch.weights_are_sound() and self.metric.plain(batch):

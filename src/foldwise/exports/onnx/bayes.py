@@ -20,7 +20,7 @@ from foldwise.bayes.families.poisson_binomial import BinomialLikelihood, Poisson
 from foldwise.bayes.presence import WithPresence
 from foldwise.bayes.weighting import WeightedLikelihood
 from foldwise.errors import InputError
-from foldwise.exports.onnx.columns import Table
+from foldwise.exports.onnx.columns import ColumnTensors
 from foldwise.exports.onnx.graph import Columns, InputColumn, Matrix, OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, softmax
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 IMPOSSIBLE = -1e300  # instead of minus infinity, which times 0 would be NaN
 
 
-def naive_bayes(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def naive_bayes(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     finished = model._finished
     columns = graph.columns(table)
     prior = finite_logs(finished.log_prior)[None]

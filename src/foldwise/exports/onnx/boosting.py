@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.exports.onnx.columns import Table
+from foldwise.exports.onnx.columns import ColumnTensors
 from foldwise.exports.onnx.forests import summed_values
 from foldwise.exports.onnx.graph import OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, from_log_odds
 from foldwise.exports.trees.readers import read_boosted
 
 
-def boosted_scores(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, int]:
+def boosted_scores(model: Any, table: ColumnTensors, graph: OnnxGraph) -> tuple[str, int]:
     """Return the sums of boosted trees, and their number."""
     boosted = read_boosted(model)
     cells = graph.matrix(table)
@@ -27,9 +27,9 @@ def boosted_scores(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, int
     return summed_values(joined, boosted.forests, boosted.starts, graph), len(boosted.starts)
 
 
-def classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def classifier(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     return from_log_odds(model.classes_, *boosted_scores(model, table, graph), graph)
 
 
-def regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
+def regressor(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     return boosted_scores(model, table, graph)[0]

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
-from foldwise.exports.onnx.columns import Table, named
+from foldwise.exports.onnx.columns import ColumnTensors, named
 from foldwise.exports.onnx.graph import Matrix, OnnxGraph
 
 
-def category_codes(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def category_codes(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     nothing = np.nan if fitted.unseen == "missing" else -1.0
     found = []
     for column, levels, has_rare in zip(named(table, fitted), fitted.levels_, fitted.has_rare_, strict=True):
@@ -22,7 +22,7 @@ def category_codes(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
     return graph.beside(found)
 
 
-def categorical_frame(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def categorical_frame(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     """Codes stay codes: for LightGBM a missing one is NaN, for CatBoost it is -1."""
     cells = graph.matrix(table)
     if fitted.kind == "category" or not fitted.n_codes:
@@ -32,7 +32,7 @@ def categorical_frame(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
     return Matrix(graph.add("Where", gaps, -1.0, cells.tensor), cells.width)
 
 
-def one_hot(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def one_hot(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     if fitted.drop is not None or fitted.min_frequency is not None or fitted.max_categories is not None:
         raise InputError(
             "OneHotEncoder with drop, min_frequency or max_categories cannot be exported to ONNX.",
@@ -53,17 +53,17 @@ def is_missing(level: Any) -> bool:
     return level is None or (isinstance(level, float) and np.isnan(level))
 
 
-def class_rates(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def class_rates(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     tables = [fitted._rates(counts, fitted.totals_)[:, 1:] for counts in fitted.counts_]
     return looked_up(table, fitted.values_, tables, graph)
 
 
-def means(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def means(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     pairs = zip(fitted.sums_, fitted.counts_, strict=True)
     return looked_up(table, fitted.values_, [fitted._means(*pair)[:, None] for pair in pairs], graph)
 
 
-def looked_up(table: Table, values: Sequence[Any], tables: Sequence[Any], graph: OnnxGraph) -> Matrix:
+def looked_up(table: ColumnTensors, values: Sequence[Any], tables: Sequence[Any], graph: OnnxGraph) -> Matrix:
     """Look each code up among values; the last row of a table (values + 1, outputs) is for others."""
     cells = graph.matrix(table)
     found = []

@@ -13,25 +13,25 @@ from foldwise.exports.onnx.graph import Columns, InputColumn, Matrix, OnnxGraph
 from foldwise.exports.registry import ONNX
 from foldwise.models.column_transformers import MAX_ABS
 
-Table = Columns | Matrix
+ColumnTensors = Columns | Matrix
 INT64 = 7  # of TensorProto
 
 
-def transform(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
+def transform(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     """Write any transformer, "passthrough" included."""
     if fitted is None or fitted == "passthrough":
         return table
-    found: Table = ONNX.transform(fitted, table, graph)
+    found: ColumnTensors = ONNX.transform(fitted, table, graph)
     return found
 
 
-def pipeline(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
+def pipeline(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     for _, step in fitted.steps:
         table = transform(step, table, graph)
     return table
 
 
-def column_transformer(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
+def column_transformer(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     parts = []
     for _, step, columns in fitted.transformers_:
         keys = np.asarray(columns)
@@ -42,7 +42,7 @@ def column_transformer(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
     return graph.beside(parts)
 
 
-def chosen(table: Table, keys: Sequence[Any], graph: OnnxGraph) -> Table:
+def chosen(table: ColumnTensors, keys: Sequence[Any], graph: OnnxGraph) -> ColumnTensors:
     """Select columns by name or by index."""
     if isinstance(table, Matrix):
         return graph.take(table, keys)
@@ -50,13 +50,13 @@ def chosen(table: Table, keys: Sequence[Any], graph: OnnxGraph) -> Table:
     return [by_name[key] if isinstance(key, str) else table[int(key)] for key in keys]
 
 
-def unchanged(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
+def unchanged(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     if fitted.func is not None:
         raise InputError("FunctionTransformer cannot be exported to ONNX.", "train the model without it.")
     return table
 
 
-def number_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def number_columns(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     cells = finite(graph.matrix(table), fitted.least_, fitted.greatest_, graph)
     limited = graph.add("Where", graph.add("Greater", cells.tensor, MAX_ABS), MAX_ABS, cells.tensor)
     limited = graph.add("Where", graph.add("Less", limited, -MAX_ABS), -MAX_ABS, limited)
@@ -73,7 +73,7 @@ def finite(cells: Matrix, least: Any, greatest: Any, graph: OnnxGraph) -> Matrix
     return Matrix(graph.add("Where", graph.add("Equal", found, -np.inf), low, found), cells.width)
 
 
-def keep_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Columns:
+def keep_columns(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Columns:
     if len(fitted.dates):
         raise refused(fitted.dates[0], "dates")
     columns = named(table, fitted)
@@ -84,7 +84,7 @@ def keep_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Columns:
     return [by_name[name] for name in fitted.columns]
 
 
-def named(table: Table, fitted: Any) -> Columns:
+def named(table: ColumnTensors, fitted: Any) -> Columns:
     """Return columns that have names."""
     if isinstance(table, Matrix):
         name = type(fitted).__name__
@@ -92,11 +92,11 @@ def named(table: Table, fitted: Any) -> Columns:
     return table
 
 
-def refuse_dates(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
+def refuse_dates(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     raise refused(fitted.feature_names_in_[0], "dates")
 
 
-def refuse_text(fitted: Any, table: Table, graph: OnnxGraph) -> Table:
+def refuse_text(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     raise refused(fitted.feature_names_in_[0], "free text")
 
 
@@ -106,7 +106,7 @@ def refused(name: str, content: str) -> InputError:
     return InputError(words, "train the model without the column.")
 
 
-def top_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Columns:
+def top_columns(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Columns:
     columns = named(table, fitted)
     by_name, passing = {one.name: one for one in columns}, set(fitted.passing)
     found = [one for one in columns if one.name in passing]
@@ -116,7 +116,7 @@ def top_columns(fitted: Any, table: Table, graph: OnnxGraph) -> Columns:
     return found
 
 
-def select_informative(fitted: Any, table: Table, graph: OnnxGraph) -> Columns:
+def select_informative(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Columns:
     blank = set(fitted.blank_)
     return [emptied(one, graph) if one.name in blank else one for one in named(table, fitted)]
 
@@ -129,7 +129,7 @@ def emptied(column: InputColumn, graph: OnnxGraph) -> InputColumn:
     return replace(column, tensor=graph.repeated([np.nan]))
 
 
-def imputer(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def imputer(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     cells = graph.matrix(table)
     values = np.asarray(fitted.statistics_, dtype=np.float64)
     empty = np.isnan(values)
@@ -143,7 +143,7 @@ def imputer(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
     return graph.beside([filled, graph.take(Matrix(graph.as_double(gaps), cells.width), marked)])
 
 
-def standard_scaler(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def standard_scaler(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     cells = graph.matrix(table)
     found = cells.tensor
     if fitted.mean_ is not None and fitted.with_mean:
@@ -153,7 +153,7 @@ def standard_scaler(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
     return Matrix(found, cells.width)
 
 
-def minmax_scaler(fitted: Any, table: Table, graph: OnnxGraph) -> Matrix:
+def minmax_scaler(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     if fitted.clip:
         raise InputError("MinMaxScaler(clip=True) cannot be exported to ONNX.", "fit it with clip=False.")
     cells = graph.matrix(table)

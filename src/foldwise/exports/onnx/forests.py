@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
-from foldwise.exports.onnx.columns import Table
+from foldwise.exports.onnx.columns import ColumnTensors
 from foldwise.exports.onnx.graph import OnnxGraph, onnx_module
 from foldwise.exports.onnx.outputs import ClassTensors
 from foldwise.exports.trees.splits import SplitTree, sklearn_tree
@@ -128,7 +128,7 @@ def summed_values(cells: str, forests: Sequence[Iterable[SplitTree]], starts: An
     return str(graph.add("Add", sums, np.atleast_2d(np.asarray(starts, dtype=np.float64))))
 
 
-def mean_shares(trees: Sequence[Any], table: Table, graph: OnnxGraph) -> str:
+def mean_shares(trees: Sequence[Any], table: ColumnTensors, graph: OnnxGraph) -> str:
     """Return the mean class frequencies of the leaves.
 
     A leaf of the operator has one value, so trees find the index of their leaf, which is looked up in one table.
@@ -147,26 +147,26 @@ def mean_shares(trees: Sequence[Any], table: Table, graph: OnnxGraph) -> str:
     return str(graph.add("Div", graph.sum_of(rows, 1, keepdims=False), float(len(trees))))
 
 
-def tree_classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def tree_classifier(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     return ClassTensors(model.classes_, mean_shares([model.tree_], table, graph))
 
 
-def forest_classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def forest_classifier(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     return ClassTensors(model.classes_, mean_shares([one.tree_ for one in model.estimators_], table, graph))
 
 
-def tree_regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
+def tree_regressor(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     tree = sklearn_tree(model.tree_, model.tree_.value[:, 0, 0])
     return summed_values(graph.matrix(table).tensor, [[tree]], [0.0], graph)
 
 
-def forest_regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
+def forest_regressor(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     trees = [sklearn_tree(one.tree_, one.tree_.value[:, 0, 0]) for one in model.estimators_]
     total = summed_values(graph.matrix(table).tensor, [trees], [0.0], graph)
     return str(graph.add("Div", total, float(len(trees))))
 
 
-def boosted_regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
+def boosted_regressor(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     if type(model.init_).__name__ != "DummyRegressor":
         raise InputError("GradientBoostingRegressor with init= cannot be exported to ONNX.", "fit it without init=.")
     start = float(np.ravel(model.init_.constant_)[0])

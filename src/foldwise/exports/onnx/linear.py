@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.exports.onnx.columns import Table
+from foldwise.exports.onnx.columns import ColumnTensors
 from foldwise.exports.onnx.graph import OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, from_log_odds
 
 
-def decisions(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, int]:
+def decisions(model: Any, table: ColumnTensors, graph: OnnxGraph) -> tuple[str, int]:
     """Return the sums, one column per row of the coefficients, and their number."""
     weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     starts = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), len(weights))
@@ -20,11 +20,11 @@ def decisions(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, int]:
     return graph.add("Add", product, starts[None]), len(weights)
 
 
-def logistic(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def logistic(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     return from_log_odds(model.classes_, *decisions(model, table, graph), graph)
 
 
-def linear_decision(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def linear_decision(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     return decision_output(model.classes_, *decisions(model, table, graph), graph)
 
 
@@ -36,5 +36,5 @@ def decision_output(classes: Sequence[Any], found: str, n_scores: int, graph: On
     return ClassTensors(classes, found, "decision")
 
 
-def linear_value(model: Any, table: Table, graph: OnnxGraph) -> str:
+def linear_value(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     return decisions(model, table, graph)[0]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import InputError
-from foldwise.exports.onnx.columns import Table, transform
+from foldwise.exports.onnx.columns import ColumnTensors, transform
 from foldwise.exports.onnx.graph import Columns, Matrix, OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors
 from foldwise.neighbors.kernels import GREATEST, LENGTHS, PLAIN_SQUARES, RATIO, ROOT, SQUARES
@@ -25,7 +25,7 @@ HALVES = 134217729.0  # 2^27 + 1 splits a double into two halves whose products 
 INT64 = 7
 
 
-def knn_classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def knn_classifier(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     voting = model._voting()
     distances, indices = nearest(model, table, graph)
     weights, distances, indices = voters(voting, distances, indices, graph)
@@ -45,7 +45,7 @@ def knn_classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
     return ClassTensors(model.classes_, shares, codes=codes)
 
 
-def knn_regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
+def knn_regressor(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     distances, indices = nearest(model, table, graph)
     weights, _, indices = voters(model._voting(), distances, indices, graph)
     values = graph.add("Mul", weights, graph.add("Gather", np.asarray(model._y, dtype=np.float64), indices))
@@ -58,7 +58,7 @@ def added_up(weights: str, own: str, graph: OnnxGraph) -> str:
     return graph.sum_of(graph.add("Mul", wide, own), 1, keepdims=False)
 
 
-def nearest(model: Any, table: Table, graph: OnnxGraph) -> tuple[str, str]:
+def nearest(model: Any, table: ColumnTensors, graph: OnnxGraph) -> tuple[str, str]:
     """Return distances and indices (rows, k) of the neighbors that vote and, for kernels, of the next one."""
     voting = model._voting()
     if model._row_weights is not None:

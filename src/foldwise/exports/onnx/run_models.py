@@ -8,55 +8,55 @@ import numpy as np
 
 from foldwise.errors import InputError
 from foldwise.exports.onnx.calibration import calibrated_output
-from foldwise.exports.onnx.columns import Table, transform
+from foldwise.exports.onnx.columns import ColumnTensors, transform
 from foldwise.exports.onnx.graph import OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, interpolated
 from foldwise.exports.registry import ONNX
 
 
-def classify(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def classify(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     """Write any classifier."""
     found: ClassTensors = ONNX.classify(model, table, graph)
     return found
 
 
-def regress(model: Any, table: Table, graph: OnnxGraph) -> str:
+def regress(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     """Write any regressor, and return the tensor (rows, 1) of its prediction."""
     found: str = ONNX.regress(model, table, graph)
     return found
 
 
-def before_last(model: Any, table: Table, graph: OnnxGraph) -> tuple[Any, Table]:
+def before_last(model: Any, table: ColumnTensors, graph: OnnxGraph) -> tuple[Any, ColumnTensors]:
     """Return the last step of a pipeline, and the table that it sees."""
     for _, step in model.steps[:-1]:
         table = transform(step, table, graph)
     return model.steps[-1][1], table
 
 
-def pipeline_classifier(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def pipeline_classifier(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     return classify(*before_last(model, table, graph), graph)
 
 
-def pipeline_regressor(model: Any, table: Table, graph: OnnxGraph) -> str:
+def pipeline_regressor(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     return regress(*before_last(model, table, graph), graph)
 
 
-def coded_labels(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def coded_labels(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     found = classify(model.estimator_, table, graph)
     return ClassTensors(model.classes_, found.tensor, found.kind, found.logs, found.codes)
 
 
-def class_frequencies(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def class_frequencies(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     if model.strategy != "prior":
         raise InputError(f"DummyClassifier with strategy={model.strategy!r} cannot be exported to ONNX.")
     return ClassTensors(model.classes_, graph.repeated(model.class_prior_))
 
 
-def constant(model: Any, table: Table, graph: OnnxGraph) -> str:
+def constant(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     return graph.repeated(np.ravel(model.constant_)[:1])
 
 
-def blend(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def blend(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     n_classes = len(model.labels)
     prior, doubt = np.asarray(model.prior, dtype=np.float64), float(model.doubt)
     mean = ""
@@ -79,17 +79,17 @@ def member_shares(found: ClassTensors, to: Any, n_classes: int, graph: OnnxGraph
         raise InputError(
             "a member of the model was fitted without rows of one class, so it cannot be exported to ONNX."
         )
-    place = np.zeros((len(codes), n_classes))
-    place[np.arange(len(codes)), codes] = 1.0
-    return str(graph.add("MatMul", found.tensor, place))
+    indicators = np.zeros((len(codes), n_classes))
+    indicators[np.arange(len(codes)), codes] = 1.0
+    return str(graph.add("MatMul", found.tensor, indicators))
 
 
-def calibrated(model: Any, table: Table, graph: OnnxGraph) -> ClassTensors:
+def calibrated(model: Any, table: ColumnTensors, graph: OnnxGraph) -> ClassTensors:
     found = classify(model.estimator_, table, graph)
     return ClassTensors(model.classes_, calibrated_output(found, model.calibrator_, graph))
 
 
-def value_blend(model: Any, table: Table, graph: OnnxGraph) -> str:
+def value_blend(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     terms = [
         graph.add("Mul", regress(member, table, graph), float(weight))
         for member, weight in zip(model.members, model.weights, strict=True)
@@ -100,7 +100,7 @@ def value_blend(model: Any, table: Table, graph: OnnxGraph) -> str:
     return str(total)
 
 
-def transformed_target(model: Any, table: Table, graph: OnnxGraph) -> str:
+def transformed_target(model: Any, table: ColumnTensors, graph: OnnxGraph) -> str:
     found, back = regress(model.regressor_, table, graph), model.back_
     n_points = back.shape[1]
     if not n_points:

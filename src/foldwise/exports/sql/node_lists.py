@@ -85,7 +85,7 @@ class ListStep(NodeStep):
         words, double = WORDS[self.dialect.name], self.dialect.double
         lists = self._lists(words)
         at_leaf = words.made.format(", ".join([*self.cells, self.dialect.double_literal(-1.0)]))
-        child = f"node + steps[node] + CAST(cells[places[node]] > thresholds[node] AS {words.whole})"
+        child = f"node + steps[node] + CAST(cells[cell_indices[node]] > thresholds[node] AS {words.whole})"
         levels = words.numbers.format(max(self.table.depth, 1))
         walk = words.folded.format(list=levels, result="node", one="level", function=child, start="root")
         reached = words.mapped.format(list="roots", one="root", function=walk)
@@ -110,10 +110,10 @@ class ListStep(NodeStep):
     def _lists(self, words: ListWords) -> dict[str, str]:
         """Write the lists by name. A leaf compares a cell that is -1 with 0, so a row that has reached it stays."""
         nodes, first = self.table.with_siblings(), words.first
-        places = [(len(self.cells) if cell < 0 else cell) + first for cell in nodes.cell]
+        cell_indices = [(len(self.cells) if cell < 0 else cell) + first for cell in nodes.cell]
         whole = {
             "steps": nodes.step,
-            "places": places,
+            "cell_indices": cell_indices,
             "leaves": [one + first for one in nodes.leaf],
             "roots": [one + first for one in nodes.roots],
         }

@@ -24,7 +24,7 @@ from foldwise.exports.trees.splits import SplitTree
 
 MOST_SPLITS = 2000  # of a forest that is written as expressions, times the numbers that a leaf predicts
 MOST_CELLS = 1000  # that a table of nodes looks at: SQLite allows 2,000 columns
-Columns = Mapping[str, Sequence[float]]  # of a table that is unpacked from literals
+NodeColumns = Mapping[str, Sequence[float]]  # of a table that is unpacked from literals
 
 
 def is_large(trees: Sequence[SplitTree], program: SqlProgram) -> bool:
@@ -83,7 +83,7 @@ class ForestStep(NodeStep):
 
     def _tables(self, step: str) -> list[str]:
         nodes, leaves = self.table, np.array(self.table.leaves)
-        columns: dict[str, Columns] = {
+        columns: dict[str, NodeColumns] = {
             "nodes": {
                 "cell": nodes.cell,
                 "threshold": nodes.threshold,
@@ -153,7 +153,7 @@ class ForestStep(NodeStep):
         ]
 
 
-def unpacked(columns: Columns, dialect: SqlDialect) -> str:
+def unpacked(columns: NodeColumns, dialect: SqlDialect) -> str:
     """Write a SELECT of columns that are stored in literals, and of their index `id`."""
     whole = {name: all(isinstance(value, int) for value in own) for name, own in columns.items()}
     if dialect.name == "sqlite":
@@ -166,20 +166,20 @@ def unpacked(columns: Columns, dialect: SqlDialect) -> str:
     return f"SELECT CAST(i - 1 AS INTEGER) AS id, {', '.join(columns)} FROM {source}"
 
 
-def unpacked_json(columns: Columns, whole: Mapping[str, bool]) -> str:
+def unpacked_json(columns: NodeColumns, whole: Mapping[str, bool]) -> str:
     """The same for SQLite. It may read a double wrongly, so each is a whole number times a power of two."""
-    rows, found, place = [], [], 0
+    rows, found, index = [], [], 0
     for name, own in columns.items():
         if whole[name]:
-            found.append(f"JSON_EXTRACT(value, '$[{place}]') AS {name}")
+            found.append(f"JSON_EXTRACT(value, '$[{index}]') AS {name}")
             rows.append(own)
-            place += 1
+            index += 1
         else:
             found.append(
-                f"JSON_EXTRACT(value, '$[{place}]') * POW(2.0, JSON_EXTRACT(value, '$[{place + 1}]')) AS {name}"
+                f"JSON_EXTRACT(value, '$[{index}]') * POW(2.0, JSON_EXTRACT(value, '$[{index + 1}]')) AS {name}"
             )
             rows += list(zip(*map(whole_and_power, own), strict=True))
-            place += 2
+            index += 2
     text = json.dumps(list(zip(*rows, strict=True)), separators=(",", ":"))
     return f"SELECT key AS id, {', '.join(found)} FROM JSON_EACH('{text}')"
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Rows
 
-Search = Callable[[Rows, int], Iterator[tuple[Rows, NDArray[Any], NDArray[Any]]]]
+SearchRows = Callable[[Rows, int], Iterator[tuple[Rows, NDArray[Any], NDArray[Any]]]]
 """From rows of a table and a depth to batches of rows, their distances and the indices of their neighbors."""
 
 MOST_BYTES = 1 << 28  # larger lists are searched for each split separately
@@ -69,10 +69,10 @@ class ListStore(Generic[Item]):
 class LazyLists:
     """The lists of one table for one distance, searched on first use, also from several threads."""
 
-    def __init__(self, n_rows: int, open_search: Callable[[], Search]) -> None:
+    def __init__(self, n_rows: int, open_search: Callable[[], SearchRows]) -> None:
         self.n_rows, self._open_search = n_rows, open_search
         self._lock = Lock()
-        self._search: Search | None = None
+        self._search: SearchRows | None = None
         self._found: NeighborLists | None = None
         self._known = np.zeros(n_rows, dtype=bool)
         self._identity = np.arange(n_rows)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Indices, Ints, Members, Ties
+from foldwise.folds.nearest.members import Floats, Int32s, Ints, Members, Ties
 from foldwise.folds.nearest.votes import FINE, off_share, zeros_of
 
 
@@ -26,12 +26,12 @@ def means(
 
 @njit(nogil=True, cache=True)
 def take_means(
-    indices: Indices,
+    indices: Int32s,
     distances: Floats,
-    count: Indices,
+    count: Int32s,
     ks: Ints,
-    low: Indices,
-    high: Indices,
+    low: Int32s,
+    high: Int32s,
     y: Floats,
     weighted: bool,
     off: Floats,

@@ -14,20 +14,20 @@ from foldwise.folds.protocol import Rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Indices = NDArray[np.int32]
+Int32s = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Members:
     """The nearest training rows of some test rows; a row that is in the training set twice is listed twice."""
 
-    indices: Indices  # (rows, width): rows of the table
+    indices: Int32s  # (rows, width): rows of the table
     distances: Floats  # (rows, width), ascending
-    count: Indices  # (rows,): the length of each list
+    count: Int32s  # (rows,): the length of each list
     end: Floats  # (rows,): a lower bound of the distances of training rows that are not listed
 
     @classmethod
-    def of(cls, found: NeighborLists, test: Rows, times: Indices, k: int) -> Members:
+    def of(cls, found: NeighborLists, test: Rows, times: Int32s, k: int) -> Members:
         """At least k neighbors of each test row, and more to detect ties, if its list has them.
 
         `times` is how often each row of the table occurs in the training set.
@@ -73,8 +73,8 @@ class Ties:
     """
 
     ks: Ints  # ascending
-    low: Indices  # (rows, ks)
-    high: Indices  # (rows, ks)
+    low: Int32s  # (rows, ks)
+    high: Int32s  # (rows, ks)
 
     @classmethod
     def of(cls, members: Members, ks: Ints, test: Rows, slack: Slack) -> Ties:
@@ -96,14 +96,14 @@ class Ties:
 
 @njit(nogil=True, cache=True)
 def strike_out(
-    near: Indices,
+    near: Int32s,
     distances: Floats,
     at: Ints,
-    times: Indices,
+    times: Int32s,
     whole: bool,
-    indices: Indices,
+    indices: Int32s,
     kept: Floats,
-    count: Indices,
+    count: Int32s,
     end: Floats,
 ) -> None:
     depth, width = near.shape[1], indices.shape[1]
@@ -127,14 +127,14 @@ def strike_out(
 @njit(nogil=True, cache=True)
 def find_ties(
     distances: Floats,
-    count: Indices,
+    count: Int32s,
     end: Floats,
     slack: Floats,
     share: float,
     squared: bool,
     ks: Ints,
-    low: Indices,
-    high: Indices,
+    low: Int32s,
+    high: Int32s,
 ) -> None:
     for row in range(count.size):
         d, n, off = distances[row], count[row], slack[row]

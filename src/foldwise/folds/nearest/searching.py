@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
 from foldwise.folds.nearest.distances import Distance, NumericTable
-from foldwise.folds.nearest.lists import LazyLists, NeighborLists, Search
+from foldwise.folds.nearest.lists import LazyLists, NeighborLists, SearchRows
 from foldwise.folds.protocol import Rows
 
 BATCH_CELLS = 1 << 20  # neighbors per call of scikit-learn, 16 bytes each
@@ -20,7 +20,7 @@ BATCH_CELLS = 1 << 20  # neighbors per call of scikit-learn, 16 bytes each
 def lists_by(distance: Distance, cells: NumericTable) -> LazyLists:
     """The lists of a table for one distance."""
 
-    def open_search() -> Search:
+    def open_search() -> SearchRows:
         search = searcher(distance, cells.numbers)
         return lambda rows, depth: searched(search, cells.numbers, rows, depth)
 

@@ -25,7 +25,7 @@ from foldwise.folds.rows import take_rows
 
 WALK_ROWS = 4096  # test rows at a time
 
-Mask = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class NeighborSplit:
     def _codes_of(self, near: Nearest) -> NDArray[np.int64]:
         return self.codes[self.train[near.indices]]
 
-    def _decide_ties(self, batch: KNNBatch, undecided: dict[bool, Mask]) -> Iterator[TieAnswer]:
+    def _decide_ties(self, batch: KNNBatch, undecided: dict[bool, Bools]) -> Iterator[TieAnswer]:
         """Results of scikit-learn for the undecided rows, which are given by weighting and number of neighbors."""
         if not any(mask.any() for mask in undecided.values()):
             return

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Indices, Ints, Members, Ties
+from foldwise.folds.nearest.members import Floats, Int32s, Ints, Members, Ties
 
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-300  # for smaller d, 1/d may be infinite
@@ -17,7 +17,7 @@ FINE = 1e-11  # relative error of a result that rounding of distances may cause:
 UNDECIDED = -1
 
 
-def uniform_labels(members: Members, ties: Ties, codes: Ints, n_classes: int) -> Indices:  # (ks, rows)
+def uniform_labels(members: Members, ties: Ties, codes: Ints, n_classes: int) -> Int32s:  # (ks, rows)
     """The class with most votes, the first of several; -1 if a tie decides. `codes` has one entry per table row."""
     labels = np.empty((len(ties.ks), len(members.count)), np.int32)
     count_labels(members.indices, ties.ks, ties.low, ties.high, codes, n_classes, labels)
@@ -25,8 +25,8 @@ def uniform_labels(members: Members, ties: Ties, codes: Ints, n_classes: int) ->
 
 
 def weighted_labels(
-    members: Members, ties: Ties, codes: Ints, counted: Indices, off: Floats, slack: tuple[float, bool]
-) -> Indices:  # (ks, rows)
+    members: Members, ties: Ties, codes: Ints, counted: Int32s, off: Floats, slack: tuple[float, bool]
+) -> Int32s:  # (ks, rows)
     """The same with votes weighted by 1/d, given the labels of unweighted votes.
 
     `off` (rows,) and the share in `slack` bound the error of distances; the second entry of `slack` is whether squared
@@ -58,7 +58,7 @@ def class_votes(
 
 @njit(nogil=True, cache=True)
 def count_labels(
-    indices: Indices, ks: Ints, low: Indices, high: Indices, codes: Ints, n_classes: int, labels: Indices
+    indices: Int32s, ks: Ints, low: Int32s, high: Int32s, codes: Ints, n_classes: int, labels: Int32s
 ) -> None:
     sure, tied = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     for row in range(labels.shape[1]):
@@ -127,19 +127,19 @@ def off_share(d: float, off: float, share: float, squared: bool) -> float:
 
 @njit(nogil=True, cache=True)
 def weigh_labels(
-    indices: Indices,
+    indices: Int32s,
     distances: Floats,
-    count: Indices,
+    count: Int32s,
     ks: Ints,
-    low: Indices,
-    high: Indices,
+    low: Int32s,
+    high: Int32s,
     codes: Ints,
     n_classes: int,
     off: Floats,
     share: float,
     squared: bool,
-    counted: Indices,
-    labels: Indices,
+    counted: Int32s,
+    labels: Int32s,
 ) -> None:
     sure, tied = np.empty(n_classes), np.empty(n_classes, np.int64)
     for row in range(labels.shape[1]):
@@ -213,12 +213,12 @@ def weigh_labels(
 
 @njit(nogil=True, cache=True)
 def add_votes(
-    indices: Indices,
+    indices: Int32s,
     distances: Floats,
-    count: Indices,
+    count: Int32s,
     ks: Ints,
-    low: Indices,
-    high: Indices,
+    low: Int32s,
+    high: Int32s,
     codes: Ints,
     weighted: bool,
     off: Floats,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foldwise.folds.protocol import Rows
 from foldwise.summaries.number_kernels import Floats, Ints
 
-Slots = NDArray[np.int32]
+CellSlots = NDArray[np.int32]
 
 PACK_SLOTS = 100  # upper bound of the slots of a pack, so that its table fits into the processor's cache
 
@@ -24,10 +24,10 @@ class CodedTable:
     A pack is a run of columns with few combinations, so that one count or one addition serves several columns.
     """
 
-    slots: Slots  # (n, d)
+    slots: CellSlots  # (n, d)
     base: Ints  # (d,)
     sizes: Ints  # (d,)
-    packed: Slots  # (n, packs), slots of the packs
+    packed: CellSlots  # (n, packs), slots of the packs
     pack_base: Ints  # (packs + 1,)
     first: Ints  # (packs + 1,), the first column of each pack
 
@@ -84,7 +84,13 @@ def pack(sizes: list[int]) -> tuple[Ints, list[int]]:
 
 @njit(nogil=True, cache=True)
 def pack_codes(
-    codes: NDArray[np.integer], base: Ints, sizes: Ints, first: Ints, pack_base: Ints, slots: Slots, packed: Slots
+    codes: NDArray[np.integer],
+    base: Ints,
+    sizes: Ints,
+    first: Ints,
+    pack_base: Ints,
+    slots: CellSlots,
+    packed: CellSlots,
 ) -> None:
     """The slot of each cell, and of each row in each pack: its codes as digits, the last column varying fastest."""
     for i in range(codes.shape[0]):
@@ -100,7 +106,7 @@ def pack_codes(
 
 
 @njit(nogil=True, cache=True)
-def count_packs(packed: Slots, rows: Rows, y: Ints, count: Floats) -> None:
+def count_packs(packed: CellSlots, rows: Rows, y: Ints, count: Floats) -> None:
     """The number of rows of each slot and class. Unsigned indices need no check for negative ones: half the time."""
     for i in range(rows.size):
         row, c = np.uintp(rows[i]), np.uintp(y[i])
@@ -109,7 +115,7 @@ def count_packs(packed: Slots, rows: Rows, y: Ints, count: Floats) -> None:
 
 
 @njit(nogil=True, cache=True)
-def weigh_packs(packed: Slots, rows: Rows, y: Ints, w: Floats, weight: Floats, held: Floats) -> None:
+def weigh_packs(packed: CellSlots, rows: Rows, y: Ints, w: Floats, weight: Floats, held: Floats) -> None:
     """The total weight and the number of rows with positive weight, of each slot and class."""
     for i in range(rows.size):
         row, c = np.uintp(rows[i]), np.uintp(y[i])

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Rows
-from foldwise.folds.sums.coding import Slots
+from foldwise.folds.sums.coding import CellSlots
 from foldwise.summaries.number_kernels import Floats
 
 Singles = NDArray[np.float32]
@@ -15,7 +15,7 @@ Choices = NDArray[np.int16]
 
 
 @njit(nogil=True, cache=True)
-def add_look_ups(slots: Slots, rows: Rows, table: Floats, scores: Floats) -> None:
+def add_look_ups(slots: CellSlots, rows: Rows, table: Floats, scores: Floats) -> None:
     """Add Σ over columns of `table` (slots, K, S) to the `scores` (n, K, S) of some rows, column by column.
 
     Four columns are added at a time, in the same order, so that sums are loaded and stored less often.

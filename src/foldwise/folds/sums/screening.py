@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from foldwise.folds.protocol import Rows
-from foldwise.folds.sums.coding import Slots
+from foldwise.folds.sums.coding import CellSlots
 from foldwise.folds.sums.kernels import Choices, Singles
 from foldwise.summaries.number_kernels import Floats, Ints
 
@@ -27,7 +27,7 @@ def screen(
     sizes: Ints,
     first: Ints,
     pack_base: Ints,
-    packed: Slots,
+    packed: CellSlots,
     rows: Rows,
     labels: Choices,
 ) -> tuple[bool, Rows]:
@@ -111,7 +111,9 @@ def pack_differences(single: Singles, base: Ints, sizes: Ints, first: Ints, pack
 
 
 @njit(nogil=True, cache=True)
-def choose_packed(packed: Slots, rows: Rows, table: Singles, start: Singles, margin: Singles, labels: Choices) -> Rows:
+def choose_packed(
+    packed: CellSlots, rows: Rows, table: Singles, start: Singles, margin: Singles, labels: Choices
+) -> Rows:
     """Write labels (n, S) from single-precision sums of `table` (slots, K - 1, S), beginning with `start` (K - 1, S).
 
     Returns the rows in which the two best classes of some setting differ by at most `margin` (S), which need double

@@ -21,7 +21,7 @@ TILE_CELLS = 1 << 15  # sums that are held at a time, so that they fit into the 
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedSums:
     """Subsets, and the sums that they share."""
 
     base: Ints  # columns of all subsets; with `drops`, the columns of any subset
@@ -30,7 +30,7 @@ class Shared:
     drops: bool
 
     @classmethod
-    def of(cls, subsets: Sequence[Subset]) -> Shared:
+    def of(cls, subsets: Sequence[Subset]) -> SharedSums:
         sets = [set(subset) for subset in subsets]
         union, common = sorted(set.union(*sets)), set.intersection(*sets)
         if len(sets) > 1 and all(len(one) == len(union) - 1 for one in sets):
@@ -45,12 +45,12 @@ class Shared:
         """The columns of any subset."""
         return sorted({*self.base.tolist(), *(() if self.drops else self.added.tolist())})
 
-    def among(self, columns: Sequence[int]) -> Shared:
+    def among(self, columns: Sequence[int]) -> SharedSums:
         """The same subsets in terms of these columns only."""
         if self.drops:
-            return Shared(as_ints(np.searchsorted(columns, self.base)), self.first, self.added, True)
+            return SharedSums(as_ints(np.searchsorted(columns, self.base)), self.first, self.added, True)
         base, added = (as_ints(np.searchsorted(columns, part)) for part in (self.base, self.added))
-        return Shared(base, self.first, added, False)
+        return SharedSums(base, self.first, added, False)
 
     @property
     def n_subsets(self) -> int:

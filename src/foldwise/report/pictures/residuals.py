@@ -50,17 +50,17 @@ def residuals_against_column(name: str, bins: Sequence[ReportFacts], limits: Sca
     Numbers have an axis of their own, on which bins lie at their mean; missing values are not on it.
     """
     means = [one.number("at") for one in bins]
-    places = [float(i) if at is None else at for i, at in enumerate(means)]
+    positions = [float(i) if at is None else at for i, at in enumerate(means)]
     names: list[str] | None = [one.text("value") for one in bins]
     labels = [one.text("value") for one in bins]
     scale = Scale(-0.5, len(bins) - 0.5)
     if any(at is not None for at in means):
         bins = [one for one, at in zip(bins, means, strict=True) if at is not None]
-        places, names = [at for at in means if at is not None], None
-        labels, scale = [one.text("value") for one in bins], around(places, 0.06)
+        positions, names = [at for at in means if at is not None], None
+        labels, scale = [one.text("value") for one in bins], around(positions, 0.06)
     plot = Plot.over(scale, limits)
     marks = [plot.straight((scale.low, 0.0), (scale.high, 0.0), "chance")]
-    for i, one, label in zip(places, bins, labels, strict=True):
+    for i, one, label in zip(positions, bins, labels, strict=True):
         bias, ends = one.number("bias"), interval_of(one)
         if bias is None:
             continue

@@ -71,8 +71,8 @@ def against_category(name: str, dots: Sequence[TrialDot], labels: Sequence[str],
     names = list(dict.fromkeys(labels))
     best = [label for label, dot in zip(labels, dots, strict=True) if dot.best and label not in names[:NAMES]]
     names = [*names[: NAMES - len(best)], *best]
-    placed = zip(labels, dots, strict=True)
-    dots = thinned([dot._replace(at=float(names.index(label))) for label, dot in placed if label in names])
+    labeled = zip(labels, dots, strict=True)
+    dots = thinned([dot._replace(at=float(names.index(label))) for label, dot in labeled if label in names])
     plot = Plot.over(Scale(-0.5, len(names) - 0.5), score_scale(dots, greater))
     axes = plot.axes(name, metric, 4, names)
     about = f"{metric} of each setting, by {name}."

@@ -31,7 +31,7 @@ PR_NOTE = (
     "the share predicted as it. The number is average precision."
 )
 
-Matrix = Sequence[Sequence[float]]
+NumberRows = Sequence[Sequence[float]]
 Picture = Callable[[Sequence[ReportFacts]], Html]
 
 
@@ -74,7 +74,7 @@ def held_out_words(facts: ReportFacts, predictions: ReportFacts) -> str:
     return " ".join(filter(None, sentences))
 
 
-def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], counts: Matrix, by_cost: bool) -> Html:
+def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], counts: NumberRows, by_cost: bool) -> Html:
     """The pairs of true class and predicted class, or action, with the most rows."""
     pairs = [
         (count, name, column, count / (sum(row) or 1))
@@ -91,7 +91,7 @@ def most_frequent_mistakes(classes: Sequence[str], predicted: Sequence[str], cou
     return figure("Most frequent mistakes", table(heads, rows, left=(0, 1)), paragraph(note, "note"))
 
 
-def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: Matrix, by_cost: bool) -> Html:
+def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: NumberRows, by_cost: bool) -> Html:
     """True class against predicted class, or action. The larger its share of the true class, the darker is a cell."""
     corner = "true class ↓  action →" if by_cost else "true ↓  predicted →"
     head = el("tr", el("td", corner, class_="corner"), *(el("th", n, scope="col") for n in predicted))
@@ -118,7 +118,7 @@ def amount(count: float) -> str:
     return number(int(count) if count == int(count) else count)
 
 
-def class_rates(classes: Sequence[str], predicted: Sequence[str], counts: Matrix) -> Html:
+def class_rates(classes: Sequence[str], predicted: Sequence[str], counts: NumberRows) -> Html:
     """Recall and precision of each class."""
     rows = []
     for name, row in zip(classes, counts, strict=True):

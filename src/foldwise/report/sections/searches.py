@@ -25,7 +25,7 @@ TUNE_WORDS = (
 )
 FIRST_FOLD = "These scores include fold 1, which the estimates leave out."
 
-Trial = tuple[ReportFacts, float]  # with its score
+ScoredTrial = tuple[ReportFacts, float]  # with its score
 
 
 def searches(facts: ReportFacts) -> Section | None:
@@ -72,7 +72,7 @@ def search(entry: ReportFacts, metric: str, greater: bool, n_folds: float, is_op
     return details(title, el("div", *pictures, class_="grid small") if pictures else None, best, is_open=is_open)
 
 
-def varied(trials: list[Trial]) -> list[str]:
+def varied(trials: list[ScoredTrial]) -> list[str]:
     """The hyperparameters that took more than one value."""
     values: dict[str, set[str]] = {}
     for trial, _ in trials:
@@ -87,6 +87,6 @@ def picture_of(name: str, trials: list[tuple[ReportFacts, TrialDot]], metric: st
     values = [settings[name] for settings, _ in found if name in settings]
     dots = [dot for settings, dot in found if name in settings]
     if all(is_number(value) for value in values):
-        placed = [dot._replace(at=float(value)) for value, dot in zip(values, dots, strict=True)]
-        return figure(name, against_number(name, placed, metric, greater))
+        dots_by_value = [dot._replace(at=float(value)) for value, dot in zip(values, dots, strict=True)]
+        return figure(name, against_number(name, dots_by_value, metric, greater))
     return figure(name, against_category(name, dots, [short(value) for value in values], metric, greater))

@@ -24,13 +24,13 @@ from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import Files, from_json, labels_from_plain, labels_to_plain, to_json
 from foldwise.storage.missing_library import missing_library
 
-Params = dict[str, Any]
+ParamDict = dict[str, Any]
 
 
 class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A booster for classes from a file. Without `params` it can only predict."""
 
-    def __init__(self, library: str, booster: Any, classes: NDArray[Any], params: Params | None = None) -> None:
+    def __init__(self, library: str, booster: Any, classes: NDArray[Any], params: ParamDict | None = None) -> None:
         self.library = library
         self.booster = booster
         self.classes = classes
@@ -64,7 +64,7 @@ class BoosterModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class BoosterRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A booster for a quantity from a file. Without `params` it can only predict."""
 
-    def __init__(self, library: str, booster: Any, params: Params | None = None) -> None:
+    def __init__(self, library: str, booster: Any, params: ParamDict | None = None) -> None:
         self.library = library
         self.booster = booster
         self.params = params
@@ -95,7 +95,7 @@ def fitted_again(read: BoosterModel | BoosterRegressor, X: Any, y: Any, sample_w
     return model, library.from_bytes(library.to_bytes(model), quantity)
 
 
-def params_of(model: Any, allowed: frozenset[str]) -> Params | None:
+def params_of(model: Any, allowed: frozenset[str]) -> ParamDict | None:
     """The parameters of a fit as plain values, or None if some other one differs from its default."""
     defaults = type(model)().get_params()
     given = {name: value for name, value in model.get_params().items() if not same(value, defaults.get(name))}
@@ -161,7 +161,7 @@ def read(files: Files) -> BoosterModel | BoosterRegressor:
     return BoosterModel(library, booster, labels_from_plain(about["classes"]), params)
 
 
-def read_params(params: Any, allowed: frozenset[str]) -> Params | None:
+def read_params(params: Any, allowed: frozenset[str]) -> ParamDict | None:
     """Check the parameters of a file: they are passed to the library if the model is fitted again."""
     if params is None:
         return None

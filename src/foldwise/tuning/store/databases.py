@@ -17,7 +17,7 @@ from typing import Protocol
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from foldwise.tuning.store.statements import Given, Statement, StatementRows
+from foldwise.tuning.store.statements import Statement, StatementRows, StatementValues
 
 WAIT = 60.0  # seconds for the lock of a SQLite file, or for a lost connection to come back
 PAUSE = 0.2  # seconds between attempts
@@ -29,7 +29,9 @@ CLOCK = sa.text("select extract(epoch from clock_timestamp())")
 class StoreTransaction(Protocol):
     """What statements are executed in."""
 
-    def run(self, statement: Statement, given: Given | Sequence[Given] | None = None) -> StatementRows:
+    def run(
+        self, statement: Statement, given: StatementValues | Sequence[StatementValues] | None = None
+    ) -> StatementRows:
         """Execute a statement with some values, or once for each of several."""
 
     def now(self) -> float:
@@ -86,7 +88,9 @@ class SQLiteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def run(self, statement: Statement, given: Given | Sequence[Given] | None = None) -> StatementRows:
+    def run(
+        self, statement: Statement, given: StatementValues | Sequence[StatementValues] | None = None
+    ) -> StatementRows:
         text, fixed = statement.for_sqlite
         if given is None or isinstance(given, Mapping):
             found = self._connection.execute(text, {**fixed, **(given or {})})
@@ -155,7 +159,9 @@ class PostgreSQLTransaction:
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
-    def run(self, statement: Statement, given: Given | Sequence[Given] | None = None) -> StatementRows:
+    def run(
+        self, statement: Statement, given: StatementValues | Sequence[StatementValues] | None = None
+    ) -> StatementRows:
         found = self._connection.execute(statement.for_postgresql, given)
         if not found.returns_rows:
             return StatementRows([], found.rowcount)

@@ -81,10 +81,12 @@ def encode_result(result: TaskResult) -> tuple[str, bytes | None]:
             "train_scores": plain_scores(result.train),
             "seconds": result.seconds,
             "fits": result.fits,
-            "failed": [[int(i), int(k), told(error)] for i, k, error in result.failed],
-            "unscored": [[int(i), int(k), name, told(error)] for i, k, name, error in result.test.unscored],
+            "failed": [[int(i), int(k), error_text(error)] for i, k, error in result.failed],
+            "unscored": [[int(i), int(k), name, error_text(error)] for i, k, name, error in result.test.unscored],
             "recorded": [[int(a), int(b)] for a, b, _ in result.recorded],
-            "train_unscored": [[int(i), int(k), name, told(error)] for i, k, name, error in result.train.unscored],
+            "train_unscored": [
+                [int(i), int(k), name, error_text(error)] for i, k, name, error in result.train.unscored
+            ],
         }
     )
     if not any(parts for *_, parts in result.recorded):
@@ -105,7 +107,7 @@ def plain_scores(table: ScoreTable) -> dict[str, list[Any]]:
     return {name: values.tolist() for name, values in table.scores.items()}
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error as text."""
     return f"{type(error).__name__}: {error}"
 

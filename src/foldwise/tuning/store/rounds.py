@@ -29,7 +29,7 @@ from foldwise.folds.scoring import TaskResult
 from foldwise.tuning.store import study
 from foldwise.tuning.store.connection import TrialStore
 from foldwise.tuning.store.leases import lease_keeper
-from foldwise.tuning.store.study import Claim, Exchange, Stage, StoredBlock
+from foldwise.tuning.store.study import Claim, Stage, StageUpdate, StoredBlock
 
 if TYPE_CHECKING:
     from foldwise.tuning.running_search import RunningSearch
@@ -134,7 +134,7 @@ class StoredRounds:
         n_jobs = effective_n_jobs(self.n_jobs)
         return int(max(n_jobs, BATCH * n_jobs / self.pace)) if self.pace else int(n_jobs)
 
-    def exchange(self, most: int) -> Exchange:
+    def exchange(self, most: int) -> StageUpdate:
         """Record what was computed, and claim at most so many blocks."""
         found = study.exchange(self.store, list(self.by_stage), most, self.waiting)
         for claim in found.refused:

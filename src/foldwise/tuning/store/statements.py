@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from foldwise.tuning.store import schema
 from foldwise.tuning.store.schema import blocks, proposals, studies, versions
 
-Given = Mapping[str, Any]
+StatementValues = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

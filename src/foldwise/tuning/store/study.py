@@ -187,7 +187,7 @@ def locks_of(stages: Iterable[tuple[Stage, Any]]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class StageUpdate:
     """What one transaction recorded and claimed."""
 
     refused: list[Claim]  # results that were not recorded, as another process was given the block
@@ -197,14 +197,14 @@ class Exchange:
 
 def exchange(
     store: TrialStore, stages: Sequence[Stage], most: int, found: Sequence[tuple[Claim, TaskResult]] = ()
-) -> Exchange:
+) -> StageUpdate:
     """Record results, and claim at most so many blocks, in one transaction.
 
     Blocks that wait are claimed first, then those whose lease has ended or whose process has.
     """
     encoded = [(claim, *encode_result(result)) for claim, result in found]
 
-    def work(transaction: StoreTransaction) -> Exchange:
+    def work(transaction: StoreTransaction) -> StageUpdate:
         now, refused = transaction.now(), []
         for claim, text, answers in encoded:
             given = {**claim.held, "found": text, "predicted": answers, "at": now}
@@ -226,7 +226,7 @@ def exchange(
             rows = [{"of_block": row.id, "next_lease": row.lease + 1, **given} for _, row in free]
             transaction.run(statements.CLAIM, rows)
         claims = [Claim(row.id, stage, row.number, row.lease + 1) for stage, row in free]
-        return Exchange(refused, claims, bool(running))
+        return StageUpdate(refused, claims, bool(running))
 
     return store.access(work, locks_of((stage, None) for stage in stages))
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
 Floats = NDArray[np.float64]
-Worth = tuple[Floats, Floats, Floats]
+AcquisitionValues = tuple[Floats, Floats, Floats]
 LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
 FAR = -1 / np.sqrt(np.finfo(float).eps)  # below it, the tail is its leading term
 GUMBEL_STEPS = 40  # of the bisection for a quantile of the maximum
@@ -23,7 +23,7 @@ GUMBEL_STEPS = 40  # of the bisection for a quantile of the maximum
 class Acquisition(Protocol):
     """The interface of acquisition functions."""
 
-    def __call__(self, mean: Floats, deviation: Floats) -> Worth:
+    def __call__(self, mean: Floats, deviation: Floats) -> AcquisitionValues:
         """The value, and the derivatives by mean and standard deviation."""
 
 
@@ -52,7 +52,7 @@ class LogExpectedImprovement:
 
     best: float
 
-    def __call__(self, mean: Floats, deviation: Floats) -> Worth:
+    def __call__(self, mean: Floats, deviation: Floats) -> AcquisitionValues:
         z = (mean - self.best) / deviation
         log_of_h = log_h(z)
         ratio = np.exp(np.minimum(log_ndtr(z) - log_of_h, 700.0))  # Φ / h
@@ -65,7 +65,7 @@ class ExpectedImprovement:
 
     best: float
 
-    def __call__(self, mean: Floats, deviation: Floats) -> Worth:
+    def __call__(self, mean: Floats, deviation: Floats) -> AcquisitionValues:
         z = (mean - self.best) / deviation
         return deviation * np.exp(log_h(z)), ndtr(z), np.exp(-0.5 * z**2 - LOG_ROOT_2PI)
 
@@ -76,7 +76,7 @@ class ProbabilityOfImprovement:
 
     best: float
 
-    def __call__(self, mean: Floats, deviation: Floats) -> Worth:
+    def __call__(self, mean: Floats, deviation: Floats) -> AcquisitionValues:
         z = (mean - self.best) / deviation
         log_of_cdf = log_ndtr(z)
         ratio = np.exp(np.minimum(-0.5 * z**2 - LOG_ROOT_2PI - log_of_cdf, 700.0))
@@ -89,7 +89,7 @@ class UpperConfidenceBound:
 
     kappa: float
 
-    def __call__(self, mean: Floats, deviation: Floats) -> Worth:
+    def __call__(self, mean: Floats, deviation: Floats) -> AcquisitionValues:
         return mean + self.kappa * deviation, np.ones_like(mean), np.full_like(deviation, self.kappa)
 
 
@@ -99,7 +99,7 @@ class MaxValueEntropy:
 
     maxima: Floats  # sampled
 
-    def __call__(self, mean: Floats, deviation: Floats) -> Worth:
+    def __call__(self, mean: Floats, deviation: Floats) -> AcquisitionValues:
         gamma = (self.maxima[:, None] - mean[None, :]) / deviation[None, :]
         log_of_cdf = log_ndtr(gamma)
         ratio = np.exp(-0.5 * gamma**2 - LOG_ROOT_2PI - log_of_cdf)

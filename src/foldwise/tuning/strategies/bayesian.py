@@ -28,7 +28,7 @@ from foldwise.tuning.strategies.gaussian_process import (
 )
 from foldwise.tuning.strategies.grid import design
 from foldwise.tuning.strategies.protocol import Trial, finished, is_tried, search_generator, trial_generator, untried
-from foldwise.tuning.strategies.unit_encoding import Floats, Mask, UnitEncoding
+from foldwise.tuning.strategies.unit_encoding import Bools, Floats, UnitEncoding
 from foldwise.tuning.strategies.warping import ScoreWarping
 
 ACQUISITIONS = ("logei", "ei", "pi", "ucb", "entropy", "thompson")
@@ -229,7 +229,7 @@ class ScoreModel:
         return np.asarray(mean + factor @ rng.normal(size=len(rows)))
 
 
-def apart(rows: Floats) -> Mask:
+def apart(rows: Floats) -> Bools:
     """Which rows are not close to an earlier one.
 
     A search returns to its best region again and again. The scores there say little about the scale of all scores.

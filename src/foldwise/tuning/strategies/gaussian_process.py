@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from foldwise.tuning.strategies.unit_encoding import Floats, Mask, UnitEncoding
+from foldwise.tuning.strategies.unit_encoding import Bools, Floats, UnitEncoding
 from foldwise.tuning.strategies.warping import kumaraswamy, kumaraswamy_slopes
 
 ROOT5 = np.sqrt(5.0)
@@ -86,7 +86,7 @@ class ProcessPosterior:
     encoding: UnitEncoding
     hyperparameters: Hyperparameters
     rows: Floats
-    active: Mask
+    active: Bools
     scores: Floats
 
     @cached_property
@@ -102,7 +102,7 @@ class ProcessPosterior:
     def signal(self) -> float:
         return float(np.exp(self.hyperparameters.signal))
 
-    def _to_features(self, rows: Floats, active: Mask) -> Floats:
+    def _to_features(self, rows: Floats, active: Bools) -> Floats:
         warped = warped_rows(self.encoding, rows, self.hyperparameters)
         return self.encoding.features(warped, active) * self._scales
 
@@ -119,21 +119,21 @@ class ProcessPosterior:
     def _weights(self) -> Floats:
         return self._inverse @ (self.scores - self.hyperparameters.mean)
 
-    def predict(self, rows: Floats, active: Mask) -> tuple[Floats, Floats]:
+    def predict(self, rows: Floats, active: Bools) -> tuple[Floats, Floats]:
         """The mean and standard deviation of the score without noise."""
         kernel, _ = matern(square_distances(self._to_features(rows, active), self._features), self.signal)
         mean = self.hyperparameters.mean + kernel @ self._weights
         variance = self.signal - np.einsum("ij,ij->i", kernel @ self._inverse, kernel)
         return mean, np.sqrt(np.maximum(variance, 1e-12 * self.signal))
 
-    def covariance(self, rows: Floats, active: Mask) -> tuple[Floats, Floats]:
+    def covariance(self, rows: Floats, active: Bools) -> tuple[Floats, Floats]:
         """The joint mean and covariance of the scores of rows, without noise."""
         features = self._to_features(rows, active)
         kernel, _ = matern(square_distances(features, self._features), self.signal)
         own, _ = matern(square_distances(features, features), self.signal)
         return self.hyperparameters.mean + kernel @ self._weights, own - kernel @ self._inverse @ kernel.T
 
-    def predict_with_slopes(self, row: Floats, active: Mask) -> tuple[float, float, Floats, Floats]:
+    def predict_with_slopes(self, row: Floats, active: Bools) -> tuple[float, float, Floats, Floats]:
         """The mean and standard deviation for one row, and their derivatives by its ordered columns."""
         rows, on = row[None, :], active[None, :]
         found = self.hyperparameters
@@ -152,7 +152,7 @@ class ProcessPosterior:
         mean = found.mean + float(kernel @ self._weights)
         return mean, deviation, by_row[0], -by_row[1] / deviation
 
-    def with_believed(self, rows: Floats, active: Mask) -> ProcessPosterior:
+    def with_believed(self, rows: Floats, active: Bools) -> ProcessPosterior:
         """The process as if rows had been scored with their present mean."""
         mean, _ = self.predict(rows, active)
         return ProcessPosterior(
@@ -188,7 +188,7 @@ class NegativeLogPosterior:
 
     encoding: UnitEncoding
     rows: Floats
-    active: Mask
+    active: Bools
     scores: Floats
     with_priors: bool = True
 
@@ -249,7 +249,7 @@ class NegativeLogPosterior:
 
 
 def fit_process(
-    encoding: UnitEncoding, rows: Floats, active: Mask, scores: Floats, *, warp: bool = True, most_steps: int = 40
+    encoding: UnitEncoding, rows: Floats, active: Bools, scores: Floats, *, warp: bool = True, most_steps: int = 40
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS-B from two starts."""
     n, n_ordered = len(encoding.columns), len(encoding.ordered)

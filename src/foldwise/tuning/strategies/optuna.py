@@ -17,7 +17,7 @@ import numpy as np
 
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Choice, Drawn, Float, Int
+from foldwise.tuning.dimensions import Choice, Float, Int, SampledDimension
 from foldwise.tuning.space import SearchSpace, Space
 from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator, untried
 
@@ -291,7 +291,7 @@ def decoded(dimension: Any, code: Any) -> Any:
     """The value that something in a study stands for."""
     if isinstance(dimension, Float | Int):
         return code
-    if isinstance(dimension, Drawn):
+    if isinstance(dimension, SampledDimension):
         dimension.quantiles()  # an error for a distribution that can only be drawn from
     return dimension.values[code] if isinstance(dimension, Choice) else dimension.from_unit(code)
 

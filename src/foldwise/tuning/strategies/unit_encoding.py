@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Choice, Drawn, Int
+from foldwise.tuning.dimensions import Choice, Int, SampledDimension
 from foldwise.tuning.space import SearchSpace, holds
 
 Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+Bools = NDArray[np.bool_]
 MOST_LEVELS = 256  # a whole number with more values is treated as a float, and rounded at the end
 RADIUS = 2 / np.pi  # of the arc: its length is 1
 SPREAD = 1 / np.sqrt(2)  # of the features of an unordered column: two values have the distance 1
@@ -109,7 +109,7 @@ class UnitEncoding:
         n_branches = len(self.space.branches)
         return np.minimum((rows[:, 0] * n_branches).astype(np.intp), n_branches - 1)
 
-    def active(self, rows: Floats) -> Mask:
+    def active(self, rows: Floats) -> Bools:
         """Which columns are active in each row."""
         found = np.zeros(rows.shape, dtype=bool)
         found[:, : self.offset] = True
@@ -137,7 +137,7 @@ class UnitEncoding:
                 found[:, i] = levels[np.minimum((found[:, i] * len(levels)).astype(np.intp), len(levels) - 1)]
         return found
 
-    def to_rows(self, settings: Sequence[Params]) -> tuple[Floats, Mask]:
+    def to_rows(self, settings: Sequence[Params]) -> tuple[Floats, Bools]:
         """The row of each setting, with 0.5 where a column is not active; and whether the setting is in the space."""
         known = np.array([self.space.branch_of(one) for one in settings], dtype=np.intp)
         rows = np.full((len(settings), len(self.columns)), 0.5)
@@ -152,7 +152,7 @@ class UnitEncoding:
         """The setting that a row stands for."""
         return self.space.from_units(row[self.offset :], int(self.branches_of(row[None, :])[0]))
 
-    def features(self, rows: Floats, active: Mask) -> Floats:
+    def features(self, rows: Floats, active: Bools) -> Floats:
         """The coordinates of rows whose squared differences are the distances between settings."""
         parts = []
         for i, column in enumerate(self.columns):
@@ -170,7 +170,7 @@ class UnitEncoding:
                 parts.append(SPREAD * on[:, None] * (which[:, None] == np.arange(n)))
         return np.concatenate(parts, axis=1) if parts else np.zeros((len(rows), 0))
 
-    def features_to_rows(self, rows: Floats, active: Mask, slopes: Floats) -> Floats:
+    def features_to_rows(self, rows: Floats, active: Bools, slopes: Floats) -> Floats:
         """The derivative by each number of ordered columns, given that by each feature; 0 for other columns."""
         found, at = np.zeros(rows.shape), 0
         for i, column in enumerate(self.columns):
@@ -186,7 +186,7 @@ class UnitEncoding:
 
 def levels_of(dimension: Any) -> Floats | None:
     """The numbers that stand for the values of a dimension, if there are only a few."""
-    if isinstance(dimension, Drawn):
+    if isinstance(dimension, SampledDimension):
         dimension.quantiles()  # an error for a distribution that can only be drawn from
     if isinstance(dimension, Choice):
         return (np.arange(dimension.n_values) + 0.5) / dimension.n_values
@@ -194,7 +194,7 @@ def levels_of(dimension: Any) -> Floats | None:
         return None
     if isinstance(dimension, Int):
         values: Sequence[Any] = range(int(dimension.low), int(dimension.high) + 1)
-    elif isinstance(dimension, Drawn):
+    elif isinstance(dimension, SampledDimension):
         low, high = dimension.distribution.support()
         values = range(int(low), int(high) + 1)
     else:  # a dimension of someone else

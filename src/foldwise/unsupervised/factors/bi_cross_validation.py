@@ -39,7 +39,7 @@ class HeldOutBlock:
     known: NDArray[np.bool_]  # cells of `a` that are not missing
 
 
-Predict = Callable[[HeldOutBlock, int, int], Iterator[Floats]]
+PredictBlock = Callable[[HeldOutBlock, int, int], Iterator[Floats]]
 """Yields the predictions of `a` by 1, 2, …, factors; arguments are the block, the most factors and a seed."""
 
 
@@ -47,7 +47,7 @@ def held_out_errors(
     values: Floats,
     known: NDArray[np.bool_],
     sources: NDArray[np.int64],
-    predict: Predict,
+    predict: PredictBlock,
     most: int,
     *,
     center: bool,
@@ -94,7 +94,7 @@ def most_factors(n_rows: int, sources: NDArray[np.int64], limit: int) -> int:
     return max(0, min(limit, n_rows // 2 - 1, kept))
 
 
-def block_errors(block: HeldOutBlock, predict: Predict, most: int, seed: int) -> Floats:
+def block_errors(block: HeldOutBlock, predict: PredictBlock, most: int, seed: int) -> Floats:
     """Sums of squared errors of one block for 0, 1, …, `most` factors."""
     errors = np.empty(most + 1)
     errors[0] = squares(block, np.broadcast_to(block.c.mean(axis=0), block.a.shape))

@@ -15,7 +15,7 @@ from foldwise.neighbors.blocks import block_rows, prepare_queries
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows, column_roles
 from foldwise.neighbors.selection import measure_all
-from foldwise.neighbors.space import Space, learn_space
+from foldwise.neighbors.space import MetricSpace, learn_space
 from foldwise.unsupervised.matrix import TableMatrix
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ class EuclideanRows:
 class GowerRows:
     """Gower's distances between rows of mixed columns with missing cells."""
 
-    space: Space
+    space: MetricSpace
     rows: EncodedRows
 
     def between(self, a: Rows, b: Rows) -> Floats:

@@ -16,7 +16,7 @@ from foldwise.unsupervised.maps.distances import RowDistances
 
 Floats = NDArray[np.float64]
 LANDMARKS = 500  # rows placed by scaling; the others are placed among them
-PLACED_BY = 200  # scaled rows to which the distances of each other row are fitted
+NEAREST_LANDMARKS = 200  # scaled rows to which the distances of each other row are fitted
 CHUNK = 2000
 STEPS = 50
 STILL = 1e-4  # of the size of the map: a step that moves no row farther ends the placement
@@ -55,15 +55,15 @@ def by_scaling(distances: RowDistances, n: int, rng: np.random.Generator) -> Flo
     )  # fmt: skip
     points = np.empty((n, 2))
     points[marks] = scaling.fit_transform(between)
-    near = marks[rng.permutation(len(marks))[:PLACED_BY]]
+    near = marks[rng.permutation(len(marks))[:NEAREST_LANDMARKS]]
     for first in range(0, len(others), CHUNK):
         some = others[first : first + CHUNK]
-        points[some] = placed(distances.between(some, near), points[near])
+        points[some] = fitted_positions(distances.between(some, near), points[near])
     return points
 
 
-def placed(distances: Floats, marks: Floats) -> Floats:
-    """Place rows by their distances (m, n_marks) to points of the map.
+def fitted_positions(distances: Floats, marks: Floats) -> Floats:
+    """Return the positions of rows on the map that fit best to their distances (m, n_marks) from points of the map.
 
     Notes
     -----
