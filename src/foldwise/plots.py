@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree import plot_tree as draw_nodes
 
+from foldwise.arrays import Floats
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.prediction_curves import Ranking, roc
 
 __all__ = ["plot_roc", "plot_thresholds", "plot_tree"]
-
-Floats = NDArray[np.float64]
 
 
 def plot_roc(y: Any, scores: Any, *, positive: Any = None, sample_weight: Any = None, ax: Any = None) -> Any:

@@ -15,10 +15,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.summaries.gram import Gram, chunk_rows, gram_of_chunk
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.adapters.linear_facts import Floats, LinearTable, TrainingFacts
+from foldwise.adapters.linear_facts import LinearTable, TrainingFacts
 from foldwise.adapters.linear_session import Solution, read_scores
+from foldwise.arrays import Floats
 from foldwise.folds.protocol import Labels, LeaveOneOutBlock, Need, Rows
 
 LEAST_LEFT = 1e-9  # of 1 - h

@@ -18,7 +18,8 @@ from sklearn.base import clone
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import validate_data
 
-from foldwise.adapters.linear_facts import Floats, LinearTable, TrainingFacts
+from foldwise.adapters.linear_facts import LinearTable, TrainingFacts
+from foldwise.arrays import Floats
 from foldwise.folds.caches import ByteBudget, IdentityCache, KeyedCache
 from foldwise.folds.fallback import attempt
 from foldwise.folds.groups import group_by, value_key

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 from sklearn.preprocessing import LabelBinarizer
 
-from foldwise.adapters.linear_facts import Floats, NormalEquations, TrainingFacts
+from foldwise.adapters.linear_facts import NormalEquations, TrainingFacts
+from foldwise.arrays import Floats
 from foldwise.engines.table_facts import CellFacts, TableFacts
 from foldwise.errors import InputError
 from foldwise.summaries.gram import Gram

@@ -16,6 +16,7 @@ from sklearn.preprocessing import binarize
 from sklearn.utils.validation import check_non_negative, validate_data
 
 from foldwise.adapters.support import is_number
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import ChunkedCells, read_only
 from foldwise.folds.caches import KeyedCache
 from foldwise.folds.protocol import Params, Rows
@@ -28,7 +29,6 @@ from foldwise.folds.sums import (
     LinearTerms,
 )
 from foldwise.summaries.moments import moments_of
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare
 
 MOST_SLOTS = 1 << 20  # categories × classes × settings of a table

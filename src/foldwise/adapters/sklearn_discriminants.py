@@ -16,16 +16,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from sklearn import discriminant_analysis, get_config
 from sklearn.covariance import shrunk_covariance
 
 from foldwise.adapters.support import SKLEARN, Support, is_number
+from foldwise.arrays import Array
 from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
-
-Array = NDArray[Any]
 
 
 class DecomposedSession(ModelSession):

@@ -17,8 +17,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances, pairwise_kernels
 
-from foldwise.adapters.smooth_penalties import Floats, dense, weights_of
+from foldwise.adapters.smooth_penalties import dense, weights_of
 from foldwise.adapters.smooth_ridge import as_columns
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.tuning.smooth_losses import FoldTables
 

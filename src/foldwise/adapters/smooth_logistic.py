@@ -17,7 +17,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import log_softmax
 from sklearn.utils.class_weight import compute_class_weight
 
-from foldwise.adapters.smooth_penalties import Floats, LinearLoss, dense, weights_of
+from foldwise.adapters.smooth_penalties import LinearLoss, dense, weights_of
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
 

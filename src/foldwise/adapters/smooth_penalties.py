@@ -12,12 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.tuning.smooth_losses import FoldTables
-
-Floats = NDArray[np.float64]
 
 
 class FactoredLoss(Protocol):

@@ -17,7 +17,8 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import is_classifier
 from sklearn.utils.class_weight import compute_sample_weight
 
-from foldwise.adapters.smooth_penalties import Floats, LinearLoss, dense, weights_of
+from foldwise.adapters.smooth_penalties import LinearLoss, dense, weights_of
+from foldwise.arrays import Floats
 from foldwise.tuning.smooth_losses import FoldTables
 
 

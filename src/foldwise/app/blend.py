@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from foldwise.arrays import Floats
 from foldwise.decisions.calibration.scores import (
     Calibrator,
     ClassScores,
@@ -19,8 +20,6 @@ from foldwise.decisions.calibration.scores import (
 )
 from foldwise.models.linear_sums import LinearSums
 from foldwise.models.wide_tables import used_columns
-
-Floats = NDArray[np.float64]
 
 
 class Blend(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.app.task import LEAST_ROWS, FitTask, HeldOutTable
+from foldwise.arrays import Floats
 from foldwise.decisions.conformal.levels import SLACK, check_coverage, closed, least_rows, quantile_of
 from foldwise.errors import InputError
 from foldwise.models.column_roles import outline
@@ -23,7 +24,6 @@ from foldwise.models.column_roles import outline
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
-Floats = NDArray[np.float64]
 
 ASIDE = 0.2  # share of rows that a guarantee sets aside
 SPARE = 4  # times the rows that a finite quantile needs: with just enough, intervals are as wide as the largest error

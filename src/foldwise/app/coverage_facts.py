@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.coverage import CalibrationSample, CoverageRule, calibration_sample, coverage_level, selecting_rule
 from foldwise.app.task import FitTask
+from foldwise.arrays import Floats
 from foldwise.decisions.conformal.interval_scores import NOTABLE_TIES, joined_ties
 from foldwise.decisions.conformal.levels import SLACK, least_rows, quantile_of
 from foldwise.evaluation.shares import ShareSpread
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 N_BINS = 5
 LEAST_IN_BIN = 10
-
-Floats = NDArray[np.float64]
 
 
 def coverage_rule(result: FitResult) -> CoverageRule | None:

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.app.selection import HonestPredictions, OutOfFoldRows
+from foldwise.arrays import Floats
 from foldwise.evaluation.comparing.paired import TTest, corrected_t_test
 from foldwise.evaluation.estimates import Estimate, Spread, StudentSpread
 from foldwise.evaluation.intervals import share_tested
-from foldwise.evaluation.metrics.metric import Floats, Metric
+from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.folds.splits import Split
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from foldwise.app.explaining import explain
 from foldwise.app.fold_model import EACH, MOST_COLUMNS, explained_fold
+from foldwise.arrays import Floats
 
 if TYPE_CHECKING:
     from foldwise.app.blend import Blend, ValueBlend
     from foldwise.app.result import FitResult
 
-Floats = NDArray[np.float64]
 
 BACKGROUND_ROWS = 200
 SAME = 0.005  # a model that is fitted again must predict its old probabilities to this

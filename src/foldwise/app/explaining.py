@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from foldwise.app.blend import Blend, ValueBlend
+from foldwise.arrays import Floats
 from foldwise.bayes import NaiveBayes
 from foldwise.bayes.explanation import Explanation
 from foldwise.bayes.families.protocol import Factor
@@ -26,8 +26,6 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.contributions import Contributions, contributions_of
 from foldwise.storage import StoredModel
 from foldwise.storage.table_check import match_columns
-
-Floats = NDArray[np.float64]
 
 
 def explain(

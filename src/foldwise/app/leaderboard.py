@@ -10,9 +10,9 @@ import numpy as np
 from foldwise.app.estimates import fold_scores, honest_estimate, paired_test, score_of
 from foldwise.app.search_state import SettingBatch
 from foldwise.app.selection import HonestPredictions, baseline, honest_model
+from foldwise.arrays import Floats
 from foldwise.evaluation.comparing.paired import holm
 from foldwise.evaluation.estimates import Estimate
-from foldwise.evaluation.metrics.metric import Floats
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult

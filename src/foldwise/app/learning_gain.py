@@ -19,8 +19,9 @@ from foldwise.app.predictions import FoldPredictions
 from foldwise.app.selection import MemberSelection, calibrated, weighted_mean
 from foldwise.app.setup import RunSetup
 from foldwise.app.workers.jobs import SplitPredictions
+from foldwise.arrays import Codes, Floats
 from foldwise.decisions.calibration.scores import Calibrator, ClassScores
-from foldwise.evaluation.metrics.metric import Codes, Floats, Metric
+from foldwise.evaluation.metrics.metric import Metric
 
 HALF = (1.5, 3.0)  # a fold's rows to its half: groups may be too uneven to be halved
 

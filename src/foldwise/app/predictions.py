@@ -12,9 +12,10 @@ from foldwise.app.blend import Blend, ValueBlend, with_doubt
 from foldwise.app.search_state import SearchState, SettingBatch
 from foldwise.app.splitting import repeat_of_folds
 from foldwise.app.task import FitTask
+from foldwise.arrays import Floats
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.decisions.calibration.scores import Calibrator
-from foldwise.evaluation.metrics.metric import Floats, Metric
+from foldwise.evaluation.metrics.metric import Metric
 from foldwise.folds.splits import Split
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.drift.expected import ScoreReference
@@ -33,8 +34,6 @@ MOST_COLUMNS = 5_000
 CLASS_METRICS = ("log_loss", "accuracy", "brier_score")
 VALUE_METRICS = ("root_mean_squared_error", "mean_absolute_error")
 PREDICTIONS = "predictions"
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

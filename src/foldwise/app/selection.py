@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SettingBatch
 from foldwise.app.splitting import repeat_of_folds
+from foldwise.arrays import Codes, Floats
 from foldwise.decisions.calibration import CalibrationData, ClassScores
 from foldwise.decisions.calibration.scores import Calibrator
 from foldwise.decisions.calibration.temperature import Temperature, fit_temperature
 from foldwise.ensembles import select_greedily
-from foldwise.evaluation.metrics.metric import Codes, Floats, Metric
+from foldwise.evaluation.metrics.metric import Metric
 
 MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.app.task import FitTask
+from foldwise.folds.protocol import Rows
 from foldwise.folds.splits import Split
 
 TALL = 60_000  # rows from which models start on subsamples
@@ -20,8 +21,6 @@ RUNGS = (20_000, 100_000)  # training rows; the last rung has all
 LARGEST = 0.6  # of the training rows: a rung with more is left out
 MOST_TEST = 30_000  # held-out rows per split that models are tested on
 MOST_TEST_SHORT = 5_000  # in a short run, where predictions and their comparison would take much of the time
-
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import BEST, wanted_families
 from foldwise.bayes.session import NaiveBayesSession
 from foldwise.data.encoded import EncodedView
@@ -25,7 +26,6 @@ from foldwise.data.target import Target
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.protocol import Answer, Need, Params
 from foldwise.folds.splits import Split
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import n_threads
 
 CANDIDATES = ("gaussian", "kde", "binned")  # families that support any number; the first wins ties

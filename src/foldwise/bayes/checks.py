@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families.protocol import AnyView, Setting
@@ -20,7 +21,6 @@ from foldwise.data.schema import Column, Schema, listing
 from foldwise.data.view import View
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.counts import Counts
-from foldwise.summaries.number_kernels import Floats
 
 
 def check_setting(given: Mapping[str, Any]) -> Setting:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.binned import BinnedLikelihood
 from foldwise.bayes.families.categorical import CategoricalLikelihood, LevelTable
 from foldwise.bayes.families.gaussian import GaussianLikelihood
@@ -22,7 +23,6 @@ from foldwise.engines.asking import Asker
 from foldwise.engines.small_tables import values_query
 from foldwise.engines.statements import level, level_type, number
 from foldwise.errors import InputError
-from foldwise.summaries.number_kernels import Floats
 
 IMPOSSIBLE = -1e300
 LEVEL_TYPES: dict[Any, Any] = {pl.String: str, pl.Int64: int, pl.Float64: float}

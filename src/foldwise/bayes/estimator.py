@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import wants_best
 from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.explanation import Explanation, Explanations
@@ -22,7 +23,6 @@ from foldwise.data.schema import Level, Schema
 from foldwise.data.view import mixes_text_and_numbers
 from foldwise.errors import FoldwiseWarning
 from foldwise.summaries.counts import Counts
-from foldwise.summaries.number_kernels import Floats
 
 
 class NaiveBayes(NaiveBayesLearner):

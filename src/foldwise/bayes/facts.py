@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Summary
 from foldwise.data.target import Target, object_array
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import spread, weight_kept
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare, class_weights_of, map_rows
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import FamilyBlock, in_use, narrow
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES, Likelihood, Setting
@@ -18,7 +19,6 @@ from foldwise.bayes.families.protocol import AnyView, Factor, Parameter
 from foldwise.bayes.presence import WithPresence, presence_shares
 from foldwise.bayes.weighting import WeightedLikelihood, by_weight
 from foldwise.data.schema import Column
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import map_rows, windows
 
 SCORED_ROWS = 16_384  # scored at a time, so that scores are still in the cache when they are normalized

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from foldwise.arrays import Bools, Floats, Ints
 from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.data.cells import ChunkedCells, common_block
@@ -24,10 +24,7 @@ from foldwise.folds.caches import KeyedCache
 from foldwise.folds.protocol import Rows
 from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores
 from foldwise.summaries.moments import moments_of, refuse_infinite
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

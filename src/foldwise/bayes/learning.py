@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import FamilyBlock, assign_families, wants_best, without_best
 from foldwise.bayes.checks import (
     CHECKS,
@@ -37,7 +38,6 @@ from foldwise.data.validation import check_column_names, validate_table
 from foldwise.data.view import SparseView
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import FoldwiseTypeError, ForgetError, InputError
-from foldwise.summaries.number_kernels import Floats
 
 
 class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
     from foldwise.bayes import NaiveBayes
     from foldwise.data.view import View
 
-Floats = NDArray[np.float64]
 
 NUMBERS = 40_000  # in all tables together, because they are stored in the page
 TABLE_LINES = 200

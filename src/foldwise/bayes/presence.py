@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import ShareTable
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Likelihood, Parameter, Scorer, Setting
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.view import SparseView
-from foldwise.summaries.number_kernels import Floats
 
 
 @dataclass(frozen=True)

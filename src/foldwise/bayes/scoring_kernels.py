@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.summaries.code_kernels import Slots
-from foldwise.summaries.number_kernels import REORDER, Floats, Ints
+from foldwise.summaries.number_kernels import REORDER
 
 Span = tuple[int, int]
 TILE_CELLS = 8192  # sums per tile of rows, which fit into the cache

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from foldwise.arrays import Floats
 from foldwise.bayes.checks import CHECKS, check_classes, check_priors, check_some_weight
 from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.facts import NaiveBayesFacts
@@ -33,7 +34,6 @@ from foldwise.data.view import SparseView
 from foldwise.errors import InputError
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, LeaveOneOutBlock, Need, Params, Rows
 from foldwise.folds.rows import take_rows
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare
 
 BLOCK_CELLS = 1 << 18  # probabilities per block of settings, so that metrics read them from the cache

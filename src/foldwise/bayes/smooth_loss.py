@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import clone
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.checks import check_priors
 from foldwise.bayes.entry_params import entry_of, with_entry
@@ -43,7 +44,6 @@ from foldwise.bayes.presence import WithPresence, presence_shares
 from foldwise.bayes.weighting import NoContribution, WeightedLikelihood, scale_tables
 from foldwise.data.arguments import column_index
 from foldwise.errors import InputError
-from foldwise.summaries.number_kernels import Floats
 from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
 
 FLOORED = {"kde", "gamma", "poisson", "binomial"}  # families whose floors have no slopes here

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.bayes.checks import check_priors
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.finished import FinishedModel, shift_to_max, to_log_probabilities
@@ -19,7 +20,6 @@ from foldwise.data.encoded import take_view
 from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Need, Params, Rows
 from foldwise.folds.sums.subsets import SharedSums
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
 KEPT_BYTES = 1 << 28  # for the terms of splits that are kept; those of other splits are recomputed

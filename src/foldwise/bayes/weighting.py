@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.families.base import SPARSE_ROWS, ShareTable
 from foldwise.bayes.families.bernoulli_multinomial import CountedLikelihood
@@ -22,7 +23,6 @@ from foldwise.bayes.families.gaussian import GaussianLikelihood
 from foldwise.bayes.families.protocol import AnyView, Factor, Likelihood, Parameter, Scorer, Setting
 from foldwise.bayes.families.text import TextLikelihood
 from foldwise.bayes.presence import WithPresence
-from foldwise.summaries.number_kernels import Floats
 
 ROW_BY_ROW = {"kde", "gamma", "poisson", "binomial"}  # families without tables of logarithms
 POWER = "to the power "

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import ClusteredRows, ClusterLabels, Floats, Ints
+from foldwise.arrays import Floats, Ints
+from foldwise.clusters.assignment import ClusteredRows, ClusterLabels
 from foldwise.clusters.lloyd import new_bounds, rows_of, run_lloyd
 from foldwise.clusters.seeding import blocks_of, draw_seeds, n_trials
 

@@ -17,8 +17,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from foldwise.arrays import Floats, Ints
+
 ClusterLabels = NDArray[np.int32]
 
 TILE = 128  # rows whose distances are computed together

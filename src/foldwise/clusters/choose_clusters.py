@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
+from foldwise.arrays import Floats, Ints
 from foldwise.clusters.agreement import adjusted_rand, jaccard_by_cluster
 from foldwise.clusters.all_k import Clusterings, cluster_all
-from foldwise.clusters.assignment import Floats, Ints
 from foldwise.clusters.indices import calinski_harabasz, centroids, davies_bouldin
 from foldwise.clusters.references import ReferenceBox, gap_statistic, principal_scores
 from foldwise.clusters.silhouettes import mean_silhouettes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foldwise.clusters.assignment import ClusterLabels, Floats
+from foldwise.arrays import Floats
+from foldwise.clusters.assignment import ClusterLabels
 
 
 def centroids(x: Floats, labels: ClusterLabels, k: int) -> tuple[Floats, Floats]:  # (k, d), (k,)

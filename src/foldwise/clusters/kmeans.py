@@ -12,7 +12,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from foldwise.clusters.assignment import ClusterLabels, Floats
+from foldwise.arrays import Floats
+from foldwise.clusters.assignment import ClusterLabels
 from foldwise.clusters.lloyd import LloydRun, nearest, rows_of, run_lloyd_on_threads
 from foldwise.clusters.partial import nearest_partial, partial_distances, run_partial
 from foldwise.clusters.seeding import blocks_of, draw_seeds, n_trials

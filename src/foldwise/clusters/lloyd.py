@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.clusters.assignment import (
     Bounds,
     Centers,
     ClusteredRows,
     ClusterLabels,
-    Floats,
-    Ints,
     Totals,
     add_totals,
     assign_rows,

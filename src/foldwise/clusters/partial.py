@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import ClusterLabels, Floats
+from foldwise.arrays import Floats
+from foldwise.clusters.assignment import ClusterLabels
 
 
 @njit(nogil=True)

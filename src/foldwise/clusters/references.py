@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foldwise.clusters.assignment import Floats
+from foldwise.arrays import Floats
 
 
 def principal_scores(x: Floats) -> Floats:  # (n, d) -> (n, min(n, d))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import REORDER, TILE, Floats, Ints
+from foldwise.arrays import Floats, Ints
+from foldwise.clusters.assignment import REORDER, TILE
 
 TRIALS = 4  # rows compared at a time
 

@@ -12,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
-from foldwise.clusters.assignment import REORDER, TILE, ClusterLabels, Floats, Ints
+from foldwise.arrays import Floats, Ints
+from foldwise.clusters.assignment import REORDER, TILE, ClusterLabels
 from foldwise.clusters.seeding import blocks_of, distances_to_trials
 from foldwise.summaries.passes import windows
 

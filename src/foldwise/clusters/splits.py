@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 from scipy.special import betainc
 
+from foldwise.arrays import Floats, Ints
 from foldwise.clusters.all_k import cluster_from_seeds, new_clusterings
-from foldwise.clusters.assignment import ClusterLabels, Floats, Ints
+from foldwise.clusters.assignment import ClusterLabels
 from foldwise.clusters.lloyd import greatest, rows_of
 from foldwise.clusters.seeding import blocks_of
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.clusters.assignment import ClusterLabels, Floats
+from foldwise.arrays import Floats
+from foldwise.clusters.assignment import ClusterLabels
 from foldwise.clusters.references import gap_choice
 from foldwise.data.html import html_table
 from foldwise.errors import InputError

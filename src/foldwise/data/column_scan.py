@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.columns import NUMPY_TYPES
 
 MOST_ROWS = 20_000  # with more rows a scan sorts longer than single columns take
@@ -21,9 +22,6 @@ BLOCK_CELLS = 1_000_000
 EXACT = 2.0**53  # larger integers are not exact as floats
 FEW_RUNS = 64  # distinct values per column that are counted by class
 FEW_SHARE = 0.2  # of the rows: with more distinct values a column does not hold categories
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

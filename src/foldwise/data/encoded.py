@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Indices
 from foldwise.data.cells import Reader
 from foldwise.data.columns import ArrayColumn, ColumnSource, copy_reader_through
 from foldwise.data.levels import sort_levels
@@ -15,8 +16,6 @@ from foldwise.data.schema import Column, Level
 from foldwise.data.target import encode_integers
 from foldwise.data.tokens import TextColumn
 from foldwise.data.view import SparseView, View
-
-Indices = NDArray[np.intp]
 
 BLOCK_ROWS = 1 << 12  # transposed at a time, so that they stay in the cache
 

@@ -11,13 +11,12 @@ import polars as pl
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Ints
 from foldwise.data.columns import ColumnSource
 from foldwise.data.schema import Column
 
 WORD = re.compile(r"(?u)\b\w\w+\b")
 ASCII_WORD = r"[0-9a-z_]{2,}"  # the same for ASCII text, in polars' regex engine
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

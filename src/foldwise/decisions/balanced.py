@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.schema import listing
 from foldwise.data.target import Target, encode_target
 from foldwise.decisions.resampling import balancing_weights, oversample, smote_rows, undersample
@@ -18,8 +19,6 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import count_rows, take_rows
 from foldwise.folds.weights import weight_name, weight_params
-
-Floats = NDArray[np.float64]
 
 METHODS = ("weights", "under", "over", "smote")
 DRAWN = {"under": undersample, "over": oversample}

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.target import check_weights
 from foldwise.decisions.balanced import DRAWN, balance_params, check_method, corrected, generator
 from foldwise.decisions.resampling import balancing_weights
@@ -21,8 +22,6 @@ from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import IndexedAnswer
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
-
-Floats = NDArray[np.float64]
 
 SHARED = ("weights", *DRAWN)
 

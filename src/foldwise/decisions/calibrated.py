@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.target import encode_target
 from foldwise.decisions.calibration import METHODS, CalibrationData, ClassScores, fit_calibrator
@@ -24,8 +25,6 @@ from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Failure, FoldSession, Labels, Rows
 from foldwise.folds.splits import Split, freeze_splits
 from foldwise.folds.weights import weight_params
-
-Floats = NDArray[np.float64]
 
 
 class Calibrated(Wrapper):

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.target import check_weights
 from foldwise.decisions.resolved_costs import ResolvedCosts, resolve_costs
 from foldwise.decisions.wrapper import Wrapper, if_wrapped_has
 from foldwise.errors import InputError
 from foldwise.evaluation.decision import Decision
 from foldwise.folds.weights import weight_params
-
-Floats = NDArray[np.float64]
 
 
 class CostSensitive(Wrapper):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.data.target import encode_target
@@ -16,8 +17,6 @@ from foldwise.errors import InputError
 from foldwise.evaluation.decision import check_proba
 from foldwise.evaluation.label_names import find, names_of
 from foldwise.evaluation.plotting import axes
-
-Floats = NDArray[np.float64]
 
 BAR = 20  # width in characters of a printed frequency of 1
 

@@ -9,14 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from foldwise.arrays import Codes, Floats
 from foldwise.data.encoded import EncodedView, encode_view
 from foldwise.data.validation import refuse_empty
 from foldwise.data.view import View, is_frame, view
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.protocol import Rows
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer[Any]]
 
 NEIGHBORS = 5  # used by SMOTE
 

@@ -12,13 +12,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseWarning, InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.decision import Decision, check_proba
 from foldwise.evaluation.label_names import find, label_array, names_of
 
-Floats = NDArray[np.float64]
 CostCell = str | Callable[[Any], Any]  # the name of a column of costs, or a function of the rows
 
 TIE = 1e-12  # relative to the largest cost: smaller differences are rounding errors of probabilities

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.engines.table_facts import Cell
 from foldwise.summaries.gram import Gram
 from foldwise.summaries.moments import POOR_PIVOT, Moments, two_sum
-from foldwise.summaries.number_kernels import Floats
 
 
 def grams_of(moments: Moments, products: Floats, pivots: Floats) -> tuple[Gram, ...]:

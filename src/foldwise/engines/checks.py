@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.schema import Column, choose_among
 from foldwise.data.target import MOST_NUMERIC_CLASSES, encode_labels, label_array, task_of
 from foldwise.engines.asking import Asker
@@ -16,7 +17,6 @@ from foldwise.engines.statements import Statements
 from foldwise.engines.table_facts import Cell
 from foldwise.errors import InputError
 from foldwise.summaries.moments import Moments
-from foldwise.summaries.number_kernels import Floats
 
 MOST_BITS = 10**9  # of DuckDB's bitstring_agg
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from foldwise.arrays import Floats
 from foldwise.engines.asking import Asker
-from foldwise.summaries.number_kernels import Floats
 
 PAIRS_PER_STATEMENT = 500
 Expression = Callable[[Asker], Any]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from foldwise.arrays import Floats
 from foldwise.data.schema import listing
 from foldwise.engines.statements import literal, number
 from foldwise.engines.table_facts import Cell
 from foldwise.errors import InputError
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.values import Values
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.levels import as_level, sort_levels
 from foldwise.data.schema import Schema, listing
@@ -44,7 +45,6 @@ from foldwise.errors import InputError
 from foldwise.summaries.counts import CategoryCounts, Counts
 from foldwise.summaries.gram import Gram
 from foldwise.summaries.moments import Moments
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.values import Values, ValueWeights
 
 T = TypeVar("T")

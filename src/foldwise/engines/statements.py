@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.engines.asking import Asker
 from foldwise.engines.beside import ScanExtras
 from foldwise.engines.hashing import md5_of, ordered, ordered_literal
 from foldwise.engines.key_folds import INNER, OUTER, SAMPLE, WIDTH, KeyFolds, as_digits, bounds, threshold
-from foldwise.summaries.number_kernels import Floats
 
 PIVOT_ROWS = 1000  # rows from which the first pivots are taken
 

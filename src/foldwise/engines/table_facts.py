@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.schema import Schema, listing
 from foldwise.data.target import encode_labels
 from foldwise.engines.key_folds import KeyFolds
@@ -19,7 +20,6 @@ from foldwise.summaries.alignment import spread
 from foldwise.summaries.counts import Counts
 from foldwise.summaries.gram import Gram
 from foldwise.summaries.moments import Moments
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.values import Values
 
 Cell = tuple[int, ...]  # the outer fold, and the inner one if folds are nested; empty without folds

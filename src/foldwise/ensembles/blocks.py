@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
 
-from foldwise.ensembles.protocol import FittedMembers, Floats, MemberPredictions, MemberSpec, TrainingData
+from foldwise.arrays import Floats
+from foldwise.ensembles.protocol import FittedMembers, MemberPredictions, MemberSpec, TrainingData
 
 __all__ = ["ChainedDiversity", "Combiner", "Dependency", "Diversity", "EnsembleSize"]
 

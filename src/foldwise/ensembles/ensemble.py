@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from foldwise.arrays import Floats
 from foldwise.data.levels import as_level
 from foldwise.data.target import check_weights, encode_target, number_target
 from foldwise.data.validation import validate_table
@@ -19,7 +20,7 @@ from foldwise.ensembles.blocks import Combiner, Dependency, Diversity, EnsembleS
 from foldwise.ensembles.config import check_config, named_members
 from foldwise.ensembles.dependency import DEPENDENCIES
 from foldwise.ensembles.fitting import FittedEnsemble, fit_ensemble
-from foldwise.ensembles.protocol import FittedMembers, Floats, MemberPredictions, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, MemberPredictions, TrainingData
 from foldwise.ensembles.training import PREDICTION_CELLS, predict_members
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels, TargetValues

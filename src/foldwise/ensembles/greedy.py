@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.target import check_weights
-from foldwise.ensembles.protocol import Floats
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import find_metric, is_metric
 from foldwise.evaluation.metrics.metric import StoredBatch

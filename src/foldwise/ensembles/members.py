@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from foldwise.ensembles.protocol import Floats, Indices, MemberSpec, TrainingData
+from foldwise.arrays import Floats, Indices
+from foldwise.ensembles.protocol import MemberSpec, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.rows import take_columns, take_rows

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Indices
 from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 
 __all__ = ["FittedMembers", "MemberPredictions", "MemberSpec", "TrainingData"]
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.target import number_target
 from foldwise.ensembles.blocks import StatelessRule
 from foldwise.ensembles.combiners.averages import Sum
@@ -17,8 +17,6 @@ from foldwise.ensembles.diagnosis_plots import DiagnosisPlots
 from foldwise.ensembles.protocol import MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.rows import count_rows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

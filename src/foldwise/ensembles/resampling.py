@@ -11,9 +11,9 @@ import numpy as np
 from scipy import stats
 from sklearn.base import clone, is_classifier
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.target import encode_target, number_target
-from foldwise.ensembles.protocol import Floats
 from foldwise.errors import InputError
 from foldwise.folds.rows import count_rows, take_rows
 

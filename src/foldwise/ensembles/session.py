@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.ensembles.blocks import CombinerData
 from foldwise.ensembles.combiners import Mean, Vote
 from foldwise.ensembles.config import EnsembleConfig, check_config, draw_specs
 from foldwise.ensembles.fitting import choose_members, is_plain, join_splits, partition
 from foldwise.ensembles.member_sessions import MemberAnswer, MemberSessions, needed, stack_answers
 from foldwise.ensembles.members import takes_weights, unfitted
-from foldwise.ensembles.protocol import Floats, MemberPredictions, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import MemberPredictions, MemberSpec, TrainingData
 from foldwise.ensembles.sizes import FixedSize
 from foldwise.ensembles.variants import EnsembleVariants
 from foldwise.folds.caches import IdentityCache, KeyedCache

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, at_least_zero, one_of, whole_at_least
 from foldwise.ensembles.blocks import EnsembleSize
 from foldwise.ensembles.diversity.sampling import share_of
 from foldwise.ensembles.greedy import START, GreedyResult, select_greedily
-from foldwise.ensembles.protocol import Floats, MemberPredictions, TrainingData
+from foldwise.ensembles.protocol import MemberPredictions, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import AnyInts, Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import DrawnSpread, Estimate, Spread, StudentSpread
@@ -32,9 +32,6 @@ from foldwise.evaluation.skewed import SkewedSpread, mean_moments
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import TargetValues
 from foldwise.folds.scoring_protocol import runs_on_session
-
-Floats = NDArray[np.float64]
-AnyInts = NDArray[np.integer[Any]]
 
 
 def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = None) -> Estimate:

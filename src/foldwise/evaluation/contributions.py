@@ -14,14 +14,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Indices
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.label_names import find
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Predict = Callable[[pl.DataFrame], Floats]
 
 MIN_PROBA = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6], so that log-odds are finite (at most ±13.8)

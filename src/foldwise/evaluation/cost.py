@@ -16,14 +16,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.cells import read_only
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.decision import Decision, check_proba, choose
 from foldwise.evaluation.label_names import check_names, find, indices_of, label_array, names_of, plain
 from foldwise.evaluation.tables import TextTable, unmixed
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

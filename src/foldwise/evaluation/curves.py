@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
@@ -38,8 +39,6 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import Params
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import Split, freeze_splits
-
-Floats = NDArray[np.float64]
 
 
 def learning_curve(

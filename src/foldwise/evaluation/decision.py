@@ -9,9 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
-
-Floats = NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-5  # float32 probabilities sum to 1 within this only
 NEGATIVE_TOLERANCE = 1e-9

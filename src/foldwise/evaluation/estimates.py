@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.html import html_table
 from foldwise.errors import InputError
 from foldwise.evaluation.tables import interval_text, number
-
-Floats = NDArray[np.float64]
 
 SEARCH_SCORE = "search score (optimistic)"
 

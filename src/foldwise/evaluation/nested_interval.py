@@ -13,9 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.folds.splits import Split
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Indices
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.metrics.ranking import areas
 from foldwise.evaluation.shares import wilson_bounds
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 POINTS = 200  # most points of a curve
 CLASSES_DRAWN = 6

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.intervals import corrected_spread
@@ -30,8 +30,6 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Need
 from foldwise.folds.scoring_protocol import runs_on_session
 from foldwise.folds.splits import Split
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

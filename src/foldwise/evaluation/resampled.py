@@ -15,13 +15,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import AnyInts, Floats
 from foldwise.evaluation.metrics.ranking import in_order, ordered_areas
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.folds.protocol import Answer, Labels, Need
 from foldwise.folds.splits import Split
 
-Floats = NDArray[np.float64]
-AnyInts = NDArray[np.integer[Any]]
 ScoreOf = Callable[[Floats], Floats]  # the scores of mean losses
 # (draws, settings) -> (draws,): the setting that the search selects by these scores
 Choose = Callable[[Floats], AnyInts]

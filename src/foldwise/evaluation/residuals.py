@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
 
 POINTS = 400  # drawn; more would hide each other
 PREDICTION_BINS = 10

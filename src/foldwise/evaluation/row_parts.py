@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.evaluation.metrics.metric import Codes, Floats
+from foldwise.arrays import Codes, Floats
 from foldwise.evaluation.shares import ShareSpread
 
 Groups = NDArray[np.intp]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.evaluation.intervals import corrected_ends
 from foldwise.evaluation.plotting import axes, printed_curve, score_label
 from foldwise.evaluation.tables import cut, interval_text, number
-
-Floats = NDArray[np.float64]
 
 LOG_SCALE = 50.0  # a wider range of values is drawn on a logarithmic scale
 

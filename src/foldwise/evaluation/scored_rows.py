@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.evaluation.metrics.metric import Floats, Metric
+from foldwise.arrays import Floats
+from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.row_parts import ScoreParts, area_parts, mean_parts, recall_parts
 
 BLOCKS = 50  # of a jackknife

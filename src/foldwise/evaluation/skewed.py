@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
+
 LEAST = 1e-6  # smaller skewness does not change an interval
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
@@ -21,7 +22,7 @@ from foldwise.evaluation.decision import check_proba
 from foldwise.evaluation.estimates import StudentSpread, check_level
 from foldwise.evaluation.label_names import find, names_of
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value_metric
-from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
+from foldwise.evaluation.metrics.metric import PredictionBatch
 from foldwise.evaluation.metrics.registry import METRICS
 from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.evaluation.slice_scores import LEAST_OF_CLASS, SliceScore, SliceScores, SliceVerdict

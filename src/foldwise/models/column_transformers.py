@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.levels import sort_levels
 from foldwise.data.notes import counted
 from foldwise.data.schema import Level
@@ -24,7 +25,6 @@ from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models.date_features import PLAIN_PARTS, DateFeatures
 
-Floats = NDArray[np.float64]
 MAX_ABS = 1e30  # scikit-learn's trees sum cells in single precision
 MOST_CODES = 250  # fits into boosted trees with 255 bins
 

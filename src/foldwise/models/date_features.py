@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.data.frames import as_polars
 from foldwise.data.notes import counted
 from foldwise.data.reading.dates import Shape, formats_of, instants, local_times, shape_of
 from foldwise.errors import FoldwiseTypeError, InputError
 
-Floats = NDArray[np.float64]
 PARTS = ("elapsed", "year", "month", "weekday", "hour", "cycles")
 PLAIN_PARTS = ("elapsed", "year", "month", "weekday", "hour")  # for trees and naive Bayes, which cut ranges
 SMOOTH_PARTS = ("elapsed", "year", "cycles")  # for distances and weighted sums, where December is near January

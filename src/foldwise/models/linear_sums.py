@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
 
+from foldwise.arrays import Floats
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Level
 from foldwise.errors import ForgetError, InputError
@@ -29,8 +30,6 @@ from foldwise.models.date_features import DateFeatures
 from foldwise.models.target_transforms import TransformedTarget
 from foldwise.models.titles import title_of
 from foldwise.summaries.gram_root import GramRoot, root_of
-
-Floats = NDArray[np.float64]
 
 MOST_COLUMNS = 400  # after encoding: the sums then take about a megabyte
 MOST_WORK = 2e9  # rows times columns squared: about a second

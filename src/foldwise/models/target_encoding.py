@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.target import encode_target, number_target
-
-Floats = NDArray[np.float64]
 
 
 class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -18,12 +18,12 @@ from sklearn.preprocessing import PowerTransformer, QuantileTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.data.target import number_target
 from foldwise.errors import InputError
 from foldwise.folds.rows import count_rows, take_rows
 
-Floats = NDArray[np.float64]
 Transform = Literal["none", "scale", "log", "yeo-johnson", "quantiles"]
 TRANSFORMS: tuple[Transform, ...] = get_args(Transform)
 GRID = 1024  # points of the way back; between them it is a line

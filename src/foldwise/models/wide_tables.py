@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.frames import as_polars
 from foldwise.data.target import Task
 from foldwise.errors import InputError
@@ -21,8 +22,6 @@ WIDE = 600  # numeric columns from which a table is filtered
 MOST_KEPT = 500
 FIRST_KEPT = 200  # columns that models start with, but not more than there are rows
 LEAST_KEPT = 5
-
-Floats = NDArray[np.float64]
 
 
 class TopColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]

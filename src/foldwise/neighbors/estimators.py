@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.target import encode_target, number_target
 from foldwise.errors import InputError
 from foldwise.neighbors.fitted_neighbors import NeighborsBase
@@ -22,7 +23,7 @@ from foldwise.neighbors.row_weights import (
     weighted_means,
     weighted_votes,
 )
-from foldwise.neighbors.votes import Floats, Votes, Weights, class_votes, mean_values, with_laplace
+from foldwise.neighbors.votes import Votes, Weights, class_votes, mean_values, with_laplace
 
 
 class KNNClassifier(ClassifierMixin, NeighborsBase):  # type: ignore[misc]

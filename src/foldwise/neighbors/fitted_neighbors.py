@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import at_least_zero, check_jobs, one_of, whole_at_least
 from foldwise.data.schema import Level, Schema
 from foldwise.data.target import Target
@@ -32,7 +33,7 @@ from foldwise.neighbors.row_weights import (
     observed_target,
 )
 from foldwise.neighbors.search import NeighborIndex, array_per_query
-from foldwise.neighbors.votes import Floats, Neighbors, Weights
+from foldwise.neighbors.votes import Neighbors, Weights
 from foldwise.summaries.passes import n_threads
 
 SMALL = 1 << 23  # compared values; with fewer, starting threads costs more than it saves

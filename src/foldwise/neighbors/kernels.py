@@ -19,8 +19,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from foldwise.arrays import Floats, Ints
+
 Bytes = NDArray[np.uint8]
 
 BLOCK = 512  # training rows per block: their sums and four columns fit into the L1 cache

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.target import Target, check_weights
 from foldwise.errors import InputError
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.parameters import VotingParams
 from foldwise.neighbors.space import MetricSpace, learn_space
-from foldwise.neighbors.votes import SPREAD, Floats, Neighbors, Weights, weights_of
+from foldwise.neighbors.votes import SPREAD, Neighbors, Weights, weights_of
 
 NearestSearch = Callable[[int], tuple[Floats, NDArray[Any]]]  # of so many neighbors: distances and indices
 MOST_REPEATED = 1 << 22  # rows from which a distance is learned

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import KDTree
 
+from foldwise.arrays import Floats, Indices
 from foldwise.neighbors.blocks import block_rows, prepare_queries, rows_of, take_blocks, take_queries
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
@@ -18,8 +19,6 @@ from foldwise.neighbors.kernels import TILE, CompiledDistance, Queries
 from foldwise.neighbors.selection import find_nearest, measure_all, sort_candidates
 from foldwise.neighbors.space import MetricSpace
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 SearchResult = TypeVar("Found")
 Part = TypeVar("Part")
 

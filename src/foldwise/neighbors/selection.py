@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.neighbors.kernels import (
     BLOCK,
     RATIO,
     TILE,
     CompiledDistance,
-    Floats,
-    Ints,
     Queries,
     TrainingBlocks,
     bound_of,

@@ -16,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.caches import KeyedCache
@@ -30,7 +31,7 @@ from foldwise.neighbors.encoding import EncodedRows, column_roles, dense_table
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
-from foldwise.neighbors.votes import Floats, Neighbors, class_votes, mean_values, with_laplace
+from foldwise.neighbors.votes import Neighbors, class_votes, mean_values, with_laplace
 from foldwise.summaries.passes import n_threads
 
 LAZY = frozenset({"n_neighbors", "weights", "ties", "laplace", "n_jobs"})

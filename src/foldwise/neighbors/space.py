@@ -10,14 +10,12 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
+from foldwise.arrays import Floats, Indices
 from foldwise.errors import InputError
 from foldwise.neighbors import kernels
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.kernels import CompiledDistance, project
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 # term: what a numeric column adds to the sum; form: how a sum becomes a distance
 TERM_AND_FORM = {

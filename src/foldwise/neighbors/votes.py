@@ -22,9 +22,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 
-Floats = NDArray[np.float64]
 Weights = str | Callable[[Floats], Floats] | None
 
 FORMS = {"uniform": 0, "distance": 1, "triangular": 2, "epanechnikov": 3, "biweight": 4, "gaussian": 5}

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Bools
 from foldwise.rules.conditions import CodingScheme, ConditionCodes, matches, passes
 
 Test = tuple[int, str, int]  # column, sign, code
 Rule = tuple[Test, ...]
-Bools = NDArray[np.bool_]
 SLACK = 64.0  # bits by which the description may exceed the shortest one so far
 
 

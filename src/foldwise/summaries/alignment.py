@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import ForgetError, InputError
-from foldwise.summaries.number_kernels import Floats
 
 EPS = float(np.finfo(np.float64).eps)
 FORGET_TOLERANCE = 1e-9  # largest relative error that removing rows may leave

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.summaries.alignment import spread, stored_array
-from foldwise.summaries.number_kernels import Floats
 
 
 @dataclass(frozen=True)

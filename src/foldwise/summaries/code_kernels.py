@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.arrays import Floats, Ints
 
 Slots = NDArray[np.uint64]
 

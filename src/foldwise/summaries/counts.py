@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import ChunkedCells, read_only
 from foldwise.data.levels import as_level, sort_levels
 from foldwise.data.schema import Level
@@ -20,7 +21,7 @@ from foldwise.data.view import View
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.code_kernels import counts_by_column, counts_by_row
-from foldwise.summaries.number_kernels import Floats, Ints, own_lines
+from foldwise.summaries.number_kernels import own_lines
 from foldwise.summaries.passes import ThreadShare, windows
 from foldwise.summaries.per_column import PerColumn
 

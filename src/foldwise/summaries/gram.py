@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.summaries.moments import two_sum
-from foldwise.summaries.number_kernels import Floats
 
 CHUNK_CELLS = 1 << 16  # of numbers that are centered and multiplied while they are in the processor's cache
 

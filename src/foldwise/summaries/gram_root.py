@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from foldwise.arrays import Floats
 from foldwise.errors import ForgetError
 from foldwise.summaries.moments import two_sum
-from foldwise.summaries.number_kernels import Floats
 
 CHUNK_ROWS = 4_096
 COLLINEAR, DISTINCT = 1e-11, 1e-6  # singular values of scaled columns: at most rounding errors, and large enough

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import ChunkedCells
 from foldwise.errors import InputError
 from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
 from foldwise.summaries.class_tables import ClassTables
 from foldwise.summaries.moments import POOR_PIVOT
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare, Window
 from foldwise.summaries.sums import Check
 

@@ -11,12 +11,12 @@ from typing import NoReturn
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.errors import InputError
 from foldwise.summaries import number_kernels as kernels
 from foldwise.summaries.alignment import EPS, check_precision, rows_left, weight_left
 from foldwise.summaries.class_tables import ClassTables
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare, Window
 
 POOR_PIVOT = 100.0  # squared distance of pivot and mean, in variances, above which a chunk is summed again

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.transpose import transpose_into
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 REORDER = {"reassoc", "contract", "nsz"}  # sums may be vectorized; NaN and infinity still propagate
 LINE = 8  # float64 in a cache line

@@ -13,8 +13,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import read_only
-from foldwise.summaries.number_kernels import Floats, Ints, add_class_weights, own_lines
+from foldwise.summaries.number_kernels import add_class_weights, own_lines
 
 T = TypeVar("T")
 

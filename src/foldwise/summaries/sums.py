@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import ChunkedCells
 from foldwise.data.view import SparseView
 from foldwise.summaries.alignment import rows_left, weight_kept
 from foldwise.summaries.class_tables import ClassTables
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare
 
 Check = Callable[[Floats, tuple[str, ...], int], None]

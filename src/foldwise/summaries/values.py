@@ -14,11 +14,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import read_only
 from foldwise.data.view import View
 from foldwise.errors import ForgetError, InputError
 from foldwise.summaries.alignment import check_kept, stored_array
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare, windows
 from foldwise.summaries.per_column import PerColumn
 from foldwise.summaries.sums import Check

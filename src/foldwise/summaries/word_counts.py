@@ -13,12 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.levels import sort_levels
 from foldwise.data.tokens import TokenizedText
 from foldwise.errors import InputError
 from foldwise.summaries.alignment import rows_left, spread, stored_array, weight_kept
 from foldwise.summaries.counts import CategoryCounts
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.per_column import PerColumn
 

@@ -8,8 +8,9 @@ import polars as pl
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.seeds import seed_of
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.protocol import Strategy, Trial, finished, is_tried, trial_generator
 from foldwise.tuning.trial_table import as_frame, read_settings, trials_to_frame

@@ -9,9 +9,9 @@ import numpy as np
 from foldwise.evaluation.comparing.paired import corrected_t_test
 from foldwise.evaluation.intervals import share_tested
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import same
+from foldwise.tuning.dimensions import Space, same
 from foldwise.tuning.running_search import RunningSearch
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.space import SearchSpace
 
 
 def default_setting(estimator: Any, space: Space) -> Params | None:

@@ -31,11 +31,11 @@ from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import count_rows
 from foldwise.tuning.callbacks import ObservedSession, SearchTasks, has_callbacks
 from foldwise.tuning.default_setting import default_is_tied, default_setting
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.racing import Racing
 from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_running, check_refit, run
 from foldwise.tuning.scheduled import ScheduledSearch, SplitInput, announce, check_schedule, schedules_itself
 from foldwise.tuning.search_views import SearchViews
-from foldwise.tuning.space import Space
 from foldwise.tuning.strategies.protocol import BatchStrategy, Strategy, is_tried
 
 

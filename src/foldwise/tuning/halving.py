@@ -18,9 +18,9 @@ from foldwise.data.arguments import one_of
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics.scoring import check_single
 from foldwise.folds.rows import count_rows
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.fold_search import FoldSearch
 from foldwise.tuning.running_search import CheckedSearchPlan
-from foldwise.tuning.space import Space
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import Strategy
 

@@ -9,18 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
 from foldwise.folds.engine import EvaluationTask, Outcome
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.row_race import better_half
-from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.protocol import ForecastingStrategy, Trial, finished
-
-Floats = NDArray[np.float64]  # (settings, splits), NaN where a setting was not scored
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.parameter_names import check_names
 from foldwise.tuning.racing import FoldRace, Racing
 from foldwise.tuning.reshuffling import reshuffled
@@ -33,7 +34,6 @@ from foldwise.tuning.results import format_results
 from foldwise.tuning.row_race import RowRace
 from foldwise.tuning.seeds import holds_generator, seed_of
 from foldwise.tuning.smooth_losses import SearchData
-from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import BatchStrategy, DataStrategy, Strategy, Trial, is_tried, trial_generator

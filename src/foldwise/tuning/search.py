@@ -16,8 +16,8 @@ from sklearn.model_selection import ParameterSampler
 
 from foldwise.data.arguments import whole_at_least
 from foldwise.folds.protocol import Params
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.fold_search import FoldSearch
-from foldwise.tuning.space import Space
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
 from foldwise.tuning.strategies.protocol import Strategy, Trial

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.folds.sums.subsets import Subset
 
-Floats = NDArray[np.float64]
 TIE = 1e-12  # relative to a mean score: smaller differences are rounding errors
 ScoreSubsets = Callable[[Sequence[Subset]], Floats]  # the scores (subsets, splits)
 

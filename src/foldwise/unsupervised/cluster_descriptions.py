@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, kruskal
 
+from foldwise.arrays import Bools, Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -22,9 +23,6 @@ from foldwise.unsupervised.cluster_profiles import ClusterDescriptions, ClusterP
 from foldwise.unsupervised.encoded_rows import RowEncoder, encode_table
 from foldwise.unsupervised.mean_distances import distance_sums, sample_rows
 from foldwise.unsupervised.ranking import checked_groups
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 MOST_RULE_COLUMNS = 20
 MOST_RULE_ROWS = 5000

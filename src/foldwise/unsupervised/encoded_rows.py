@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.column_scan import scan_columns
 from foldwise.data.findings import Finding, findings
 from foldwise.data.frames import as_polars
@@ -21,7 +21,6 @@ from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.neighbors.encoding import MISSING, UNKNOWN, EncodedRows
 
-Floats = NDArray[np.float64]
 SHOWN = 5  # columns that an error names
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.findings import short
 from foldwise.data.frames import as_polars, frame_in, library_of
@@ -25,7 +26,6 @@ from foldwise.summaries.passes import n_threads
 from foldwise.unsupervised.encoded_rows import RowEncoder, encode_table, left_out_words
 from foldwise.unsupervised.mean_distances import column_gaps, column_spans
 
-Floats = NDArray[np.float64]
 MOST_NAMED = 4  # differences in the text of one row
 
 

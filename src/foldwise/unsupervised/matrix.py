@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.column_scan import scan_columns
 from foldwise.data.findings import Finding, findings
 from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 
-Floats = NDArray[np.float64]
 UNUSED = ("identifier", "text", "date", "constant", "nested")
 MOST_LEVELS = 20  # of a categorical column; rarer categories have no indicator
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.neighbors.blocks import block_rows, prepare_queries, take_queries
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.selection import measure_all
 from foldwise.neighbors.space import learn_space
 
-Floats = NDArray[np.float64]
 BLOCK = 1 << 22  # distances that are held at a time
 
 

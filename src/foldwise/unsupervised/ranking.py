@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.frames import as_series, frame_in, library_of
 from foldwise.data.html import html_table
@@ -20,7 +21,6 @@ from foldwise.neighbors.encoding import EncodedRows
 from foldwise.unsupervised.encoded_rows import encode_table, left_out_words
 from foldwise.unsupervised.mean_distances import distance_sums, sample_rows
 
-Floats = NDArray[np.float64]
 MOST_LEVELS = 30  # of a category that counts for the leverage
 SHOWN = 5
 

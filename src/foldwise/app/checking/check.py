@@ -19,6 +19,7 @@ from foldwise.app.file_predictions import batches_for, costs_of
 from foldwise.app.headline_facts import SHOWN_METRICS, SHOWN_VALUE_METRICS
 from foldwise.app.reference import PREDICTIONS, RunReference, shown_prediction
 from foldwise.app.run_folder import open_run
+from foldwise.arrays import Floats
 from foldwise.data.frames import as_polars
 from foldwise.data.notes import Note, counted
 from foldwise.data.schema import listing
@@ -39,8 +40,6 @@ MOVED_ROWS, MOVED_COLUMNS = 5_000, 30  # that predictions are repeated for, with
 NOTABLE_P = 0.05  # columns with a larger p-value are not moved
 MANY_ROWS, ROWS_PER_VALUE = 20, 5  # with more rows for each different prediction, predictions are not compared
 NORMAL = 1.959963984540054
-
-Floats = NDArray[np.float64]
 
 
 def check(

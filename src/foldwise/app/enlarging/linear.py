@@ -18,13 +18,13 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
+from foldwise.arrays import Floats
 from foldwise.engines.asking import Asker
 from foldwise.engines.connecting import connect_duckdb
 from foldwise.engines.encoded_sums import EncodedColumns, Expression, code_starts, sums_of_products
 from foldwise.engines.statements import literal, number
 from foldwise.models.column_transformers import MAX_ABS
 from foldwise.models.target_transforms import TransformedTarget
-from foldwise.summaries.number_kernels import Floats
 
 LARGEST = float(np.finfo(np.float64).max)
 LEAST = 1e-12  # smaller eigenvalues of the sums, relative to the largest, are rounding errors

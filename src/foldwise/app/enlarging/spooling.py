@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
-from foldwise.summaries.number_kernels import Floats
+from foldwise.arrays import Floats
 
 Prepare = Callable[[pl.DataFrame], Any]
 

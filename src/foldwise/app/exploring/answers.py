@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Rows = NDArray[np.intp]
+from foldwise.folds.protocol import Rows
+
 SHOWN_COLUMNS = 12  # of a row that is shown
 
 

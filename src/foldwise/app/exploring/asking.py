@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from foldwise.app.exploring.answers import ExploredTable, QuestionAnswer, Rows
+from foldwise.app.exploring.answers import ExploredTable, QuestionAnswer
 from foldwise.app.timing import TICK, Clock
 from foldwise.app.workers.executors import Executor
 from foldwise.app.workers.jobs import JobFailure
 from foldwise.errors import InputError
+from foldwise.folds.protocol import Rows
 
 FIRST_ROWS = 500
 GROWTH = 4  # times the rows, from one answer to the next

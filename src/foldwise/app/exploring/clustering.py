@@ -13,12 +13,14 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PowerTransformer, StandardScaler
 
-from foldwise.app.exploring.answers import QuestionAnswer, Rows, cells_of
+from foldwise.app.exploring.answers import QuestionAnswer, cells_of
+from foldwise.arrays import Floats
 from foldwise.clusters import KMeans, choose_clusters
 from foldwise.clusters.indices import centroids
 from foldwise.clusters.study import ClusterStudy
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
+from foldwise.folds.protocol import Rows
 from foldwise.models.column_transformers import CategoryCodes, NumberColumns, TextTfidf
 from foldwise.unsupervised.cluster_descriptions import describe_clusters
 from foldwise.unsupervised.cluster_profiles import ClusterProfile
@@ -36,7 +38,6 @@ SHOWN_CONTRASTS = 6
 SKEWED = 2.0  # skewness; that of an exponential distribution
 FEW_VALUES = 10  # different numbers of a column, which then is a scale of grades rather than a measurement
 FEWEST_COMPONENTS, MOST_COMPONENTS = 2, 20
-Floats = NDArray[np.float64]
 
 
 def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:

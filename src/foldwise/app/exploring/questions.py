@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from foldwise.app.exploring.answers import QuestionAnswer, Rows, cell_text, cells_of
+from foldwise.app.exploring.answers import QuestionAnswer, cell_text, cells_of
+from foldwise.folds.protocol import Rows
 from foldwise.unsupervised.associations.rules import association_rules
 from foldwise.unsupervised.factors.find import find_factors
 from foldwise.unsupervised.lookalikes import similar

@@ -21,10 +21,11 @@ from foldwise.app.refitting.refit_folds import refit_folds, special_frame
 from foldwise.app.refitting.result import RefitResult
 from foldwise.app.run_folder import FACTS, current, open_run, read_facts
 from foldwise.app.special_columns import grouped, weighted
+from foldwise.arrays import Floats
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseWarning, InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
-from foldwise.evaluation.metrics.metric import Floats, Metric
+from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.evaluation.slices import scored_once
 from foldwise.storage import StoredModel

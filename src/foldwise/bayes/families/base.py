@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.protocol import (
     AnyView,
     ClassTotals,
@@ -32,7 +33,6 @@ from foldwise.data.schema import Column
 from foldwise.data.view import SparseView, View
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.moments import check_finite
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.values import Values, values_of
 

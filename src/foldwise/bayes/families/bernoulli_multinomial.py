@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import (
     SPARSE_ROWS,
     CellRule,
@@ -27,7 +28,6 @@ from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.data.view import SparseView
 from foldwise.summaries.alignment import weight_left
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.sums import Sums, sums_of, sums_of_sparse
 

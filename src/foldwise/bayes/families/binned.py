@@ -13,13 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.bayes.families.base import NumericLikelihood, ValuesFamily, names_of
 from foldwise.bayes.families.categorical import LevelTable
 from foldwise.bayes.families.protocol import ClassTotals, Factor, Parameter, Setting, option
 from foldwise.data.cells import Chunk, read_only
 from foldwise.data.schema import Column
 from foldwise.summaries.moments import refuse_infinite
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.values import Values, ValueWeights
 
 TIE = 1e-12  # entropies in bits that differ by less are equal; the first of equal cuts is chosen

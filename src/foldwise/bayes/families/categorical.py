@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import DistributionFamily, ShareTable, chunk_scorer, dense, neutral_factor
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Scorer, Setting
 from foldwise.bayes.scoring_kernels import codes_by_column, codes_by_column_few, codes_by_row, codes_by_row_few
@@ -15,7 +16,7 @@ from foldwise.data.cells import Chunk, ChunkedCells
 from foldwise.data.schema import Column, Level
 from foldwise.data.view import View
 from foldwise.summaries.counts import DIRECT_RANGE, CategoryCounts, Counts, SlotLayout, can_count_by_value, counts_of
-from foldwise.summaries.number_kernels import FEW_CLASSES, Floats
+from foldwise.summaries.number_kernels import FEW_CLASSES
 from foldwise.summaries.passes import ThreadShare
 
 

@@ -11,13 +11,13 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import gammaln, polygamma, psi
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import POSITIVE, DensityLikelihood, DistributionFamily, dense, names_of
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.summaries.alignment import EPS
 from foldwise.summaries.log_moments import LogMoments, excess, excesses, log_moments_of
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare
 
 LARGE = 20.0  # above this shape, series in 1/shape are exact, and differences of large functions are not

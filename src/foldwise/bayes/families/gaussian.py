@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import DensityLikelihood, DistributionFamily, dense, names_of
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Setting
 from foldwise.bayes.scoring_kernels import gaussian_by_column, gaussian_by_row
@@ -19,7 +20,6 @@ from foldwise.data.schema import Column
 from foldwise.errors import FoldwiseWarning
 from foldwise.summaries.alignment import EPS
 from foldwise.summaries.moments import Moments, moments_of, refuse_infinite
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare
 
 TINY = 1e-300

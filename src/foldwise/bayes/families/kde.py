@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import DensityLikelihood, ValuesFamily, names_of
 from foldwise.bayes.families.kernel_sums import KernelSums, add_kernel_scores, kernel_sums
 from foldwise.bayes.families.protocol import ClassTotals, Setting, option
@@ -16,7 +17,6 @@ from foldwise.data.cells import Chunk, read_only
 from foldwise.data.schema import Column
 from foldwise.summaries.alignment import EPS
 from foldwise.summaries.moments import refuse_infinite
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.values import Values, ValueWeights
 
 TINY = 1e-150

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import read_only
-from foldwise.summaries.number_kernels import REORDER, Floats, Ints
+from foldwise.summaries.number_kernels import REORDER
 
 TERMS = 32  # for |t·u| <= 13/4, the next term is below 1e-17 of the sum
 FEW_TERMS = 20  # their error is exp(-t²/2)·(t/4)^20/20! < 2e-22 of the weight of a box: enough near a value

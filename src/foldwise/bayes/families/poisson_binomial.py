@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.base import (
     WHOLE,
     DensityLikelihood,
@@ -24,7 +25,6 @@ from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.cells import Chunk
 from foldwise.data.schema import Column
 from foldwise.errors import InputError
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.sums import Sums, sums_of
 from foldwise.summaries.values import Values

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.view import SparseView, View
 from foldwise.summaries.alignment import weight_missing
-from foldwise.summaries.number_kernels import Floats
 
 AnyView = View | SparseView
 S = TypeVar("S")

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.bayes.families.base import SPARSE_ROWS, DistributionFamily, dense, neutral_factor
 from foldwise.bayes.families.categorical import LevelTable
 from foldwise.bayes.families.protocol import AnyView, ClassTotals, Factor, Parameter, Scorer, Setting
@@ -18,7 +19,6 @@ from foldwise.bayes.presence import presence_shares
 from foldwise.data.cells import read_only
 from foldwise.data.schema import Column
 from foldwise.data.tokens import TokenizedText
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import ThreadShare
 from foldwise.summaries.word_counts import WordCounts, word_counts_of
 

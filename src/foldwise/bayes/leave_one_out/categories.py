@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foldwise.arrays import Bools, Floats, Ints
 from foldwise.bayes.families.base import ShareTable
 from foldwise.bayes.families.binned import cuts_of
 from foldwise.bayes.families.protocol import ClassTotals, Setting
-from foldwise.bayes.leave_one_out.rows import Bools, LeftOutRows, shrunk
+from foldwise.bayes.leave_one_out.rows import LeftOutRows, shrunk
 from foldwise.data.schema import Column, Level
 from foldwise.summaries.alignment import weight_left
 from foldwise.summaries.counts import CategoryCounts
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.values import Values
 
 

@@ -14,19 +14,19 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from foldwise.arrays import Bools, Floats
 from foldwise.bayes.families.base import DistributionFamily, NumericLikelihood
 from foldwise.bayes.families.bernoulli_multinomial import Bernoulli
 from foldwise.bayes.families.gamma import Gamma
 from foldwise.bayes.families.gaussian import gaussian_likelihood
 from foldwise.bayes.families.poisson_binomial import BinomialLikelihood, Poisson, finish_shares, trials_of
 from foldwise.bayes.families.protocol import Setting
-from foldwise.bayes.leave_one_out.rows import ACCEPTED, LEAST, Bools, LeftOutRows, shrunk
+from foldwise.bayes.leave_one_out.rows import ACCEPTED, LEAST, LeftOutRows, shrunk
 from foldwise.bayes.scoring_kernels import linear_scores
 from foldwise.data.schema import Column
 from foldwise.summaries.alignment import weight_left
 from foldwise.summaries.log_moments import LogMoments
 from foldwise.summaries.moments import Moments
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.sums import Sums
 from foldwise.summaries.values import Values
 

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Bools, Floats, Ints
 from foldwise.bayes.families.protocol import ClassTotals, Setting
 from foldwise.summaries.alignment import EPS, weight_left
-from foldwise.summaries.number_kernels import Floats, Ints
-
-Bools = NDArray[np.bool_]
 
 ACCEPTED = 1e-12  # greatest relative error of a fact; beyond, the row needs a refit
 LEAST = 8 * EPS / ACCEPTED  # the share of a sum that must remain for this precision

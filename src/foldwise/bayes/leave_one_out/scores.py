@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Bools, Floats, Ints
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.checks import check_priors
 from foldwise.bayes.facts import NaiveBayesFacts
@@ -20,13 +21,12 @@ from foldwise.bayes.families import FAMILIES
 from foldwise.bayes.families.protocol import Setting, option
 from foldwise.bayes.leave_one_out.categories import BinnedLeftOut, CategoriesLeftOut, LevelCounts, PresenceLeftOut
 from foldwise.bayes.leave_one_out.numbers import NUMERIC, MultinomialLeftOut
-from foldwise.bayes.leave_one_out.rows import Bools, LeftOutBlock, LeftOutRows, shrunk
+from foldwise.bayes.leave_one_out.rows import LeftOutBlock, LeftOutRows, shrunk
 from foldwise.data.encoded import take_view
 from foldwise.data.schema import Column
 from foldwise.data.target import Target
 from foldwise.data.view import SparseView
 from foldwise.folds.protocol import Rows
-from foldwise.summaries.number_kernels import Floats, Ints
 from foldwise.summaries.passes import windows
 
 CELLS = 1 << 17  # values × classes in memory at a time

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Ints
 from foldwise.data.reading.sniffing import NO_SEPARATOR, Dialect
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.decisions.calibration.newton import LocalExpansion, minimize
-from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
 from foldwise.decisions.calibration.temperature import fit_temperature
 from foldwise.decisions.wrapper import log_softmax
 from foldwise.errors import InputError

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
+from foldwise.arrays import Floats
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
 
 STEPS = 2.0**-30  # relative to the largest score: scores that differ only by rounding must share a step
 

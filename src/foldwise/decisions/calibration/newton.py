@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
+
 LocalExpansion = tuple[float, Floats, Floats]  # value, gradient, Hessian
 
 STEPS = 200

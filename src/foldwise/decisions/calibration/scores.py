@@ -13,12 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.decisions.wrapper import log_softmax
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
-
-Floats = NDArray[np.float64]
 
 # lower log-probabilities are clipped: otherwise a few errors of an overconfident model would decide
 MIN_LOG_PROBA = float(np.log(1e-12))

@@ -13,9 +13,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.decisions.calibration.dirichlet import PENALTIES, fit_dirichlet
 from foldwise.decisions.calibration.isotonic import fit_isotonic
-from foldwise.decisions.calibration.scores import CalibrationData, Calibrator, Floats, IdentityCalibrator
+from foldwise.decisions.calibration.scores import CalibrationData, Calibrator, IdentityCalibrator
 from foldwise.decisions.calibration.sigmoid import fit_sigmoid
 from foldwise.decisions.calibration.temperature import fit_temperature
 

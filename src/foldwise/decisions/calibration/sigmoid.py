@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
+from foldwise.arrays import Floats
 from foldwise.decisions.calibration.newton import LocalExpansion, minimize
-from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
 from foldwise.decisions.wrapper import log_softmax
 
 

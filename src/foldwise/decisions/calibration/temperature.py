@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
-from foldwise.decisions.calibration.scores import CalibrationData, ClassScores, Floats
+from foldwise.arrays import Floats
+from foldwise.decisions.calibration.scores import CalibrationData, ClassScores
 from foldwise.decisions.wrapper import log_softmax
 
 BOUND = 10.0  # limit of the logarithm of the inverse temperature, as in scikit-learn

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from foldwise.arrays import Floats
 from foldwise.decisions.conformal.class_scores import class_scores
 from foldwise.decisions.conformal.interval_scores import (
     AbsoluteScore,
@@ -33,8 +34,6 @@ from foldwise.folds.protocol import Failure, FoldSession, Labels, Need, Rows
 from foldwise.folds.rows import take_params, take_rows
 from foldwise.folds.splits import Split, test_rows
 from foldwise.folds.weights import weight_params
-
-Floats = NDArray[np.float64]
 
 INNER_FOLDS = 5  # inside the training rows of a split, for the residuals that the second model learns
 

@@ -6,9 +6,8 @@ A class belongs to the set of a row if its score is at most the quantile of the 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
 
 
 def class_scores(score: str, proba: Floats, random_state: int) -> Floats:  # (rows, classes)

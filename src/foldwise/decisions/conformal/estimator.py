@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.arrays import Floats
 from foldwise.data.target import encode_target, number_target
 from foldwise.decisions.conformal.calibrating import (
     CalibrationPlan,
@@ -37,8 +38,6 @@ from foldwise.decisions.wrapper import plain_rows
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import count_rows
-
-Floats = NDArray[np.float64]
 
 
 def wraps(kind: Any) -> Any:

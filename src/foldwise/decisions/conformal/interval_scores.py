@@ -11,15 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Failure, FoldSession, Need, Params, Rows
 from foldwise.folds.splits import Split
-
-Floats = NDArray[np.float64]
 
 NOTABLE_TIES = 0.05  # share of rows
 LEAST_SPREAD = 1e-3  # of the mean residual: the logarithm of a residual of 0 is minus infinity

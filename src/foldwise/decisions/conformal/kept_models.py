@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.linear_model import LinearRegression, Ridge
 
+from foldwise.arrays import Floats, Indices
 from foldwise.data.view import plain_table
 from foldwise.folds.protocol import FoldSession
 from foldwise.folds.rows import take_rows
@@ -22,9 +22,6 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 from foldwise.neighbors.distance import MIXED
 from foldwise.neighbors.estimators import KNNRegressor
 from foldwise.neighbors.votes import Neighbors, mean_values
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LEAST_LEFT = 1e-9  # of 1 - leverage: less of it, and the model without a row is ill-conditioned
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import at_least_zero
 from foldwise.errors import InputError
-
-Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 1 << 22  # predictions of rows × calibration rows in memory at a time
 CLOSED = 1e-13  # of the larger end of an interval

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.members import Member, fit_member, with_seeds
-from foldwise.ensembles.protocol import Floats, MemberPredictions, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import MemberPredictions, MemberSpec, TrainingData
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import take_rows

@@ -7,9 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero
 from foldwise.ensembles.blocks import Combiner
-from foldwise.ensembles.protocol import Floats, MemberPredictions
+from foldwise.ensembles.protocol import MemberPredictions
 
 
 @dataclass(repr=False, eq=False)

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.ensembles.blocks import Combiner
 from foldwise.ensembles.combiners.averages import softmax
-from foldwise.ensembles.protocol import Floats, MemberPredictions
+from foldwise.ensembles.protocol import MemberPredictions
 
 WAYS = ["coupling", "hamming", "absolute", "squared", "log"]
 SURE = 1e-6  # probabilities are clipped to this distance from 0 and 1 in "coupling" and "log"

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.bayes import NaiveBayes
 from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.combiners.averages import vote_shares
 from foldwise.ensembles.members import SingleClassModel, with_seeds
-from foldwise.ensembles.protocol import Floats, MemberPredictions
+from foldwise.ensembles.protocol import MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.weights import weight_params
 

@@ -10,11 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.data.view import is_frame
 from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.members import class_indices_among, with_seeds
-from foldwise.ensembles.protocol import Floats, MemberPredictions
+from foldwise.ensembles.protocol import MemberPredictions
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels
 from foldwise.folds.weights import weight_params

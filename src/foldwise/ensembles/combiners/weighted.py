@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.combiners.averages import Mean, Vote
 from foldwise.ensembles.greedy import first_best
-from foldwise.ensembles.protocol import Floats, MemberPredictions, TrainingData
+from foldwise.ensembles.protocol import MemberPredictions, TrainingData
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import class_metric, find_metric
 from foldwise.evaluation.metrics.metric import StoredBatch

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, one_of
 from foldwise.ensembles.blocks import Dependency
 from foldwise.ensembles.members import Member, fit_member, takes_weights
-from foldwise.ensembles.protocol import FittedMembers, Floats, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, MemberSpec, TrainingData
 from foldwise.ensembles.training import MemberTrainer
 from foldwise.errors import InputError
 from foldwise.folds.protocol import TargetValues

@@ -15,11 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, whole_at_least
 from foldwise.data.levels import is_missing
 from foldwise.ensembles.blocks import Dependency
 from foldwise.ensembles.members import Member, fit_member
-from foldwise.ensembles.protocol import FittedMembers, Floats, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, MemberSpec, TrainingData
 from foldwise.ensembles.training import MemberTrainer
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Labels

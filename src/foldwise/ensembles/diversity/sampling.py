@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, one_of, whole_at_least
 from foldwise.ensembles.blocks import Diversity
-from foldwise.ensembles.protocol import Floats, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import MemberSpec, TrainingData
 from foldwise.errors import InputError
 
 

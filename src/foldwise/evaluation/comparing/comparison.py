@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -21,8 +21,6 @@ from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.split_record import SplitsRecord
 from foldwise.evaluation.tables import capitalized, interval_text, number, p_text
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -30,8 +30,6 @@ from foldwise.evaluation.comparing.ranked import (
 )
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.tables import TextTable, number, p_equation, p_text
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import at_least_zero
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import StudentSpread, check_level
 from foldwise.evaluation.intervals import corrected_error
 from foldwise.evaluation.plotting import axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

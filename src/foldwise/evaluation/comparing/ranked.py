@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, whole_at_least
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import check_rope, checked_differences
 from foldwise.evaluation.estimates import check_level
 
-Floats = NDArray[np.float64]
 DRAWS = 50_000
 
 

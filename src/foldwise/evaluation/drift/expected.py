@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.evaluation.drift.profiles import damaged_profile
 from foldwise.evaluation.estimates import StudentSpread
-from foldwise.evaluation.metrics.metric import Floats, Metric
+from foldwise.evaluation.metrics.metric import Metric
 
 ROWS_PER_BIN, MOST_BINS = 50, 10
 DRAWS = 200  # of labels, for metrics that are not means over rows

@@ -13,12 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.errors import InputError
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 ProfileKind = Literal["number", "category", "length"]
 
 GRID = 100  # quantiles of a number

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial.distance import jensenshannon
 
+from foldwise.arrays import Floats, Ints
 from foldwise.evaluation.comparing.paired import holm
-from foldwise.evaluation.drift.profiles import ColumnCounts, ColumnProfile, Ints
-
-Floats = NDArray[np.float64]
+from foldwise.evaluation.drift.profiles import ColumnCounts, ColumnProfile
 
 LEAST_PSI, LEAST_KS = 0.1, 0.05  # smaller changes are not called changes, however many rows show them
 ALPHA = 0.05

@@ -14,13 +14,12 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from foldwise.arrays import Bools, Ints
 from foldwise.data.frames import as_polars
 from foldwise.data.schema import listing
 from foldwise.evaluation.leaks.leak_input import LeakInput, some
 from foldwise.evaluation.leaks.report import Leak, Severity, rows_text
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 FEW, FEW_ROWS = 0.01, 10  # a smaller fraction, or fewer rows, change an accuracy by less than one percentage point
 TIMES_CHANCE = 3.0
 DIFFERENT = 0.3  # a column with at least this fraction of distinct values does not agree by chance

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Ints
 from foldwise.data.findings import GROUP_NAME, short
 from foldwise.data.frames import as_series
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.leak_input import LeakInput, codes_of, some
 from foldwise.evaluation.leaks.report import Leak, rows_text
 
-Ints = NDArray[np.int64]
 LEAST_GROUPS = 20
 SAME = 0.8  # likeness of labels from which on a value almost determines them
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Bools, Ints
 from foldwise.data.findings import Finding, find
 from foldwise.evaluation.leaks.likeness import Likeness
 from foldwise.folds.splits import Split
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 EXAMPLES = 5
 
 

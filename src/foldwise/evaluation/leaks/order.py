@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Ints
 from foldwise.data.findings import Finding, find
 from foldwise.data.frames import as_series
 from foldwise.data.schema import listing
@@ -16,7 +17,6 @@ from foldwise.errors import InputError
 from foldwise.evaluation.leaks.leak_input import LeakInput, codes_of, some
 from foldwise.evaluation.leaks.report import Leak, rows_text
 
-Ints = NDArray[np.int64]
 LEAST_ROWS = 50
 INTERLEAVED = 0.2
 LASTING = 0.2  # likeness of neighboring labels

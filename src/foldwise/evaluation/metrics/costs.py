@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.decision import check_proba, choose
-from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
+from foldwise.evaluation.metrics.metric import Metric, PredictionBatch
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Need
 

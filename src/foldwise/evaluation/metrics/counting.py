@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Codes = NDArray[np.integer[Any]]
-Ints = NDArray[np.int64]
+from foldwise.arrays import Codes, Ints
+
 Amounts = NDArray[Any]  # integers, or weights
 
 STRETCH = 255  # rows counted in one byte before the counts are summed

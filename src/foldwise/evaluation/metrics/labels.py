@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from foldwise.arrays import Floats
 from foldwise.evaluation.metrics.counting import count_pairs, count_right, weigh_pairs
-from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
+from foldwise.evaluation.metrics.metric import PredictionBatch
 
 SINGLE = (
     "A single label was found in 'y_true' and 'y_pred'. For the confusion matrix to have the correct shape, use the "

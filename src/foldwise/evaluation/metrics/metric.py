@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Codes, Floats
 from foldwise.data.target import Task
 from foldwise.folds.protocol import Answer, Need
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.integer[Any]]
 
 
 class PredictionBatch:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
+from foldwise.arrays import Floats
+from foldwise.evaluation.metrics.metric import PredictionBatch
 from foldwise.folds.protocol import Answer
 
 

@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.evaluation.metrics.metric import Floats, PredictionBatch
+from foldwise.arrays import Bools, Floats
+from foldwise.evaluation.metrics.metric import PredictionBatch
 
-Bools = NDArray[np.bool_]
 Order = NDArray[np.int64]
 
 

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Labels, Need, Params
 from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import Split
-
-Floats = NDArray[np.float64]
 
 
 class ScorerMetric:

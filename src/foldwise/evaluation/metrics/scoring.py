@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.pipeline import Pipeline
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix, CostScorer
 from foldwise.evaluation.metrics.costs import CostMetric
@@ -17,7 +18,7 @@ from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.metrics.protocol import SearchMetric
 from foldwise.evaluation.metrics.registry import METRICS, find_metric, is_metric
 from foldwise.evaluation.metrics.routed import RoutedMetric, WeightedScoring
-from foldwise.evaluation.metrics.scorers import Floats, ScorerMetric
+from foldwise.evaluation.metrics.scorers import ScorerMetric
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Answer, Labels, Params
 from foldwise.folds.splits import Split

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 
-from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
+from foldwise.arrays import Floats
+from foldwise.evaluation.metrics.metric import Metric, PredictionBatch
 from foldwise.evaluation.metrics.probabilities import are_probabilities
 from foldwise.evaluation.metrics.scorers import ScorerMetric, has_probabilities, lacks, test_weights
 from foldwise.folds.protocol import Answer, Labels, Need, Params, TargetValues

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.metrics import make_scorer, mean_pinball_loss, median_absolute_error
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
-from foldwise.evaluation.metrics.metric import Floats, Metric, PredictionBatch
+from foldwise.evaluation.metrics.metric import Metric, PredictionBatch
 from foldwise.folds.protocol import Need
 
 ERROR = (0.0, np.inf)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.bayes.families.bernoulli_multinomial import BernoulliLikelihood, MultinomialLikelihood
 from foldwise.bayes.families.binned import BinnedLikelihood
 from foldwise.bayes.families.categorical import CategoricalLikelihood
@@ -24,7 +24,6 @@ from foldwise.exports.onnx.columns import ColumnTensors
 from foldwise.exports.onnx.graph import Columns, InputColumn, Matrix, OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, softmax
 
-Floats = NDArray[np.float64]
 IMPOSSIBLE = -1e300  # instead of minus infinity, which times 0 would be NaN
 
 

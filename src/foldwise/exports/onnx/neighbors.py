@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
 from foldwise.exports.onnx.columns import ColumnTensors, transform
 from foldwise.exports.onnx.graph import Columns, Matrix, OnnxGraph
@@ -19,7 +20,6 @@ from foldwise.exports.onnx.outputs import ClassTensors
 from foldwise.neighbors.kernels import GREATEST, LENGTHS, PLAIN_SQUARES, RATIO, ROOT, SQUARES
 from foldwise.neighbors.votes import SPREAD
 
-Floats = NDArray[np.float64]
 TERMS = (PLAIN_SQUARES, SQUARES, LENGTHS, GREATEST)
 HALVES = 134217729.0  # 2^27 + 1 splits a double into two halves whose products are exact
 INT64 = 7

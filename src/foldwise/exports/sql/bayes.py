@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldwise.bayes.families.bernoulli_multinomial import BernoulliLikelihood, MultinomialLikelihood
 from foldwise.bayes.families.binned import BinnedLikelihood
@@ -24,7 +23,6 @@ from foldwise.exports.sql.category_columns import is_missing
 from foldwise.exports.sql.outputs import ClassOutput, softmax
 from foldwise.exports.sql.program import Input, SqlProgram, equals
 
-Floats = NDArray[np.float64]
 IMPOSSIBLE = -1e300  # instead of minus infinity, which SQLite and PostgreSQL do not compute with alike
 Terms = list[list[str]]  # for each class, expressions to add
 

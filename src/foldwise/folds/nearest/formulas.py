@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.extmath import weighted_mode
 
-Array = NDArray[Any]
+from foldwise.arrays import Array
 
 
 def vote_weights(distances: Array) -> Array:

@@ -6,7 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Int32s, Ints, Members, Ties
+from foldwise.arrays import Floats, Ints
+from foldwise.folds.nearest.members import Int32s, Members, Ties
 from foldwise.folds.nearest.votes import FINE, off_share, zeros_of
 
 

@@ -8,12 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.folds.nearest.distances import Slack
 from foldwise.folds.nearest.lists import NeighborLists
 from foldwise.folds.protocol import Rows
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
+from foldwise.arrays import Bools
 from foldwise.folds.nearest import formulas
 from foldwise.folds.nearest.distances import Distance, NumericTable, Slack
 from foldwise.folds.nearest.lists import LazyLists
@@ -24,8 +25,6 @@ from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 
 WALK_ROWS = 4096  # test rows at a time
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

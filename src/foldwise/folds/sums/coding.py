@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.folds.protocol import Rows
-from foldwise.summaries.number_kernels import Floats, Ints
 
 CellSlots = NDArray[np.int32]
 

@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.folds.protocol import Rows
 from foldwise.folds.sums.coding import CellSlots
-from foldwise.summaries.number_kernels import Floats
 
 Singles = NDArray[np.float32]
 Choices = NDArray[np.int16]

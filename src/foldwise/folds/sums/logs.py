@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from foldwise.summaries.number_kernels import Floats, Ints
+from foldwise.arrays import Floats, Ints
 
 
 class CountLogs:

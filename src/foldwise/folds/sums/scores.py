@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from foldwise.arrays import Floats
 from foldwise.folds.protocol import Rows
 from foldwise.folds.sums.coding import CodedTable
 from foldwise.folds.sums.kernels import add_look_ups, add_squares, choose, gaps_to_best, normalize
 from foldwise.folds.sums.screening import screen
-from foldwise.summaries.number_kernels import Floats
 from foldwise.summaries.passes import windows
 
 SCORE_CELLS = 1 << 15  # scores that are held at a time, so that they fit into the processor's cache

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.folds.protocol import Rows
 from foldwise.folds.sums.coding import CellSlots
 from foldwise.folds.sums.kernels import Choices, Singles
-from foldwise.summaries.number_kernels import Floats, Ints
 
 SINGLE = float(np.finfo(np.float32).eps)
 DOUBLE = float(np.finfo(np.float64).eps)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from foldwise.arrays import Floats, Ints
 from foldwise.folds.sums.kernels import Choices
-from foldwise.summaries.number_kernels import Floats, Ints
 
 Subset = tuple[int, ...]  # indices of columns, ascending
 TILE_CELLS = 1 << 15  # sums that are held at a time, so that they fit into the processor's cache

@@ -8,7 +8,8 @@ from typing import Any
 
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.dimensions import Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import Trial, finished
 
 # kind → function in a file of the same name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.pictures.choosing import plot_search
-from foldwise.tuning.space import Space
 from foldwise.tuning.strategies.protocol import Trial, finished
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
 from foldwise.folds.scoring import ScoreTable, TaskResult
-from foldwise.tuning.dimensions import same
-from foldwise.tuning.space import Space
+from foldwise.tuning.dimensions import Space, same
 
 PLAIN = str | bool | int | float
 CHOICE, TUPLE = "choice of the space", "tuple"  # the keys of values that JSON does not have

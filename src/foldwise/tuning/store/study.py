@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from foldwise.folds.engine import Outcome, ScoringPlan
 from foldwise.folds.protocol import Params
 from foldwise.folds.scoring import TaskResult
-from foldwise.tuning.space import Space
+from foldwise.tuning.dimensions import Space
 from foldwise.tuning.store import statements
 from foldwise.tuning.store.connection import StoreError, TrialStore
 from foldwise.tuning.store.databases import StoreTransaction

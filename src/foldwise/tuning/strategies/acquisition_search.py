@@ -9,9 +9,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
+from foldwise.arrays import Floats
 from foldwise.tuning.strategies.acquisitions import Acquisition
 from foldwise.tuning.strategies.gaussian_process import ProcessPosterior
-from foldwise.tuning.strategies.unit_encoding import Floats, UnitEncoding
+from foldwise.tuning.strategies.unit_encoding import UnitEncoding
 
 STEPS = np.array([0.2, 0.05, 0.01])  # of the changes of good rows
 MOST_EXCHANGED = 16  # levels of a column that are tried at once

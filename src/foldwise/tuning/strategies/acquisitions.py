@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erfcx, log_ndtr, ndtr
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
+
 AcquisitionValues = tuple[Floats, Floats, Floats]
 LOG_ROOT_2PI = 0.5 * np.log(2 * np.pi)
 FAR = -1 / np.sqrt(np.finfo(float).eps)  # below it, the tail is its leading term

@@ -8,9 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from foldwise.arrays import Bools, Floats
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.dimensions import Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.acquisition_search import AcquisitionSearch, SearchEffort, candidate_rows
 from foldwise.tuning.strategies.acquisitions import (
     BY_NAME,
@@ -28,7 +30,7 @@ from foldwise.tuning.strategies.gaussian_process import (
 )
 from foldwise.tuning.strategies.grid import design
 from foldwise.tuning.strategies.protocol import Trial, finished, is_tried, search_generator, trial_generator, untried
-from foldwise.tuning.strategies.unit_encoding import Bools, Floats, UnitEncoding
+from foldwise.tuning.strategies.unit_encoding import UnitEncoding
 from foldwise.tuning.strategies.warping import ScoreWarping
 
 ACQUISITIONS = ("logei", "ei", "pi", "ucb", "entropy", "thompson")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from foldwise.folds.protocol import Params
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.dimensions import Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.grid import design
 from foldwise.tuning.strategies.protocol import Trial, finished, search_generator, untried
 

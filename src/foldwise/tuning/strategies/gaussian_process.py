@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from foldwise.tuning.strategies.unit_encoding import Bools, Floats, UnitEncoding
+from foldwise.arrays import Bools, Floats
+from foldwise.tuning.strategies.unit_encoding import UnitEncoding
 from foldwise.tuning.strategies.warping import kumaraswamy, kumaraswamy_slopes
 
 ROOT5 = np.sqrt(5.0)

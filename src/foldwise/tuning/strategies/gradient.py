@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
 from foldwise.tuning.descent import Box, descend
-from foldwise.tuning.dimensions import same
+from foldwise.tuning.dimensions import Space, same
 from foldwise.tuning.smooth_losses import (
     FoldTables,
     SearchData,
@@ -27,7 +27,7 @@ from foldwise.tuning.smooth_losses import (
     smooth_catalog,
     smooth_names,
 )
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.gradient_starts import is_continuous, starts
 from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator
 

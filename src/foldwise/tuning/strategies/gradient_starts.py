@@ -6,15 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import qmc
 
+from foldwise.arrays import Floats
 from foldwise.folds.protocol import Params
 from foldwise.tuning.space import SearchSpace, holds
 from foldwise.tuning.strategies.protocol import Trial, is_tried
 from foldwise.tuning.strategies.unit_encoding import levels_of
-
-Floats = NDArray[np.float64]
 
 MOST_COMBINATIONS = 32  # of values of the parameters that are not continuous
 

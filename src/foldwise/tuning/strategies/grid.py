@@ -12,8 +12,8 @@ from sklearn.model_selection import ParameterGrid
 
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Float, Int, same
-from foldwise.tuning.space import SearchSpace, Space, holds
+from foldwise.tuning.dimensions import Float, Int, Space, same
+from foldwise.tuning.space import SearchSpace, holds
 from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator
 
 

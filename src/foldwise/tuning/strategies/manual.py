@@ -10,7 +10,8 @@ import numpy as np
 
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.dimensions import Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import Trial, is_tried
 from foldwise.tuning.trial_table import read_settings
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Choice, Float, Int, SampledDimension
-from foldwise.tuning.space import SearchSpace, Space
+from foldwise.tuning.dimensions import Choice, Float, Int, SampledDimension, Space
+from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator, untried
 
 ATTEMPTS = 20  # to find a setting that was not tried

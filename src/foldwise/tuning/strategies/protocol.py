@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import same
-from foldwise.tuning.space import Space
+from foldwise.tuning.dimensions import Space, same
 
 if TYPE_CHECKING:
     from foldwise.tuning.smooth_losses import SearchData

@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foldwise.arrays import Bools, Floats
 from foldwise.folds.protocol import Params
 from foldwise.tuning.dimensions import Choice, Int, SampledDimension
 from foldwise.tuning.space import SearchSpace, holds
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 MOST_LEVELS = 256  # a whole number with more values is treated as a float, and rounded at the end
 RADIUS = 2 / np.pi  # of the arc: its length is 1
 SPREAD = 1 / np.sqrt(2)  # of the features of an unordered column: two values have the distance 1

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
+
 EDGE = 1e-6  # keeps slopes finite at both ends
 POWERS = np.linspace(-2.0, 4.0, 121)
 POWER_PRIOR = 0.02  # penalty per observation and squared distance of the power from 1, which changes nothing

@@ -15,11 +15,9 @@ from typing import Any, cast
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
+from foldwise.arrays import Ints
 from foldwise.unsupervised.associations.items import Bits
-
-Ints = NDArray[np.int64]
 
 
 def _bit_count(typing: Any, word: Any) -> Any:

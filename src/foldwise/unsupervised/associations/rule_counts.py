@@ -12,11 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Ints
 from foldwise.unsupervised.associations.eclat import bit_count
 from foldwise.unsupervised.associations.items import Bits, Items
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def overall_counts(items: Items, antecedents: Ints, consequents: Ints) -> Ints:

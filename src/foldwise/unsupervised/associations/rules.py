@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from foldwise.arrays import Floats, Ints
 from foldwise.data.arguments import at_least_zero, whole_at_least
 from foldwise.errors import InputError
 from foldwise.unsupervised.associations.baskets import Baskets
@@ -18,8 +18,6 @@ from foldwise.unsupervised.associations.itemsets import check_share, least_rows
 from foldwise.unsupervised.associations.rule_counts import context_counts, fisher_greater, overall_counts
 from foldwise.unsupervised.associations.rule_list import AssociationRule, AssociationRules
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 ItemTable = pl.DataFrame | Baskets
 
 FIRST_SUPPORT = 0.05  # where the search for a support starts that leaves few enough sets

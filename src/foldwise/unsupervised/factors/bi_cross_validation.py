@@ -20,7 +20,8 @@ from sklearn.decomposition import NMF, non_negative_factorization
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
+
 MANY_COLUMNS = 200
 SMALL = 300  # least dimension of a block up to which its Gram matrix is decomposed
 NOTHING = 1e-6  # a singular value below this share of the largest one is rounding error of a Gram matrix

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.decomposition import NMF, PCA, TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
 
+from foldwise.arrays import Floats
 from foldwise.errors import InputError
-from foldwise.unsupervised.matrix import Floats, TableMatrix
+from foldwise.unsupervised.matrix import TableMatrix
 from foldwise.unsupervised.texts import word_weights
 
 NMF_STEPS = 1000

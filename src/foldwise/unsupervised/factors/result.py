@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.frames import frame_in
 from foldwise.data.html import html_table
@@ -16,7 +16,6 @@ from foldwise.data.notes import hanging
 from foldwise.evaluation.plotting import axes
 from foldwise.unsupervised.matrix import listed_columns
 
-Floats = NDArray[np.float64]
 NAMED = 4  # columns named per factor and sign
 SHARE_OF_LARGEST = 0.4  # a loading is named if it is at least so large, compared with the largest one
 CHOSEN = "To choose their number, some cells were hidden and predicted from the others."

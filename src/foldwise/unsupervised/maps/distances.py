@@ -7,19 +7,17 @@ from typing import Protocol
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 
+from foldwise.arrays import Floats
 from foldwise.data.view import view
+from foldwise.folds.protocol import Rows
 from foldwise.neighbors.blocks import block_rows, prepare_queries
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows, column_roles
 from foldwise.neighbors.selection import measure_all
 from foldwise.neighbors.space import MetricSpace, learn_space
 from foldwise.unsupervised.matrix import TableMatrix
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 class RowDistances(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
 
 
 def distortion(distances: Floats, on_map: Floats, k: int) -> tuple[float, float]:

@@ -6,15 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.manifold import MDS
 
+from foldwise.arrays import Floats
 from foldwise.errors import FoldwiseError
 from foldwise.unsupervised.maps.distances import RowDistances
 
-Floats = NDArray[np.float64]
 LANDMARKS = 500  # rows placed by scaling; the others are placed among them
 NEAREST_LANDMARKS = 200  # scaled rows to which the distances of each other row are fitted
 CHUNK = 2000

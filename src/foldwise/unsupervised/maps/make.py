@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 from scipy.spatial.distance import cdist
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.frames import as_polars, library_of
-from foldwise.unsupervised.maps.distances import EuclideanRows, Floats, RowDistances, row_distances
+from foldwise.unsupervised.maps.distances import EuclideanRows, RowDistances, row_distances
 from foldwise.unsupervised.maps.distortion import distortion, neighbors_for
 from foldwise.unsupervised.maps.layouts import by_components, by_scaling, by_umap
 from foldwise.unsupervised.maps.result import TableMap

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.frames import as_series, frame_in
 from foldwise.data.html import html_table
 from foldwise.data.schema import listing
@@ -16,7 +16,6 @@ from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.unsupervised.matrix import is_numeric, listed_columns
 
-Floats = NDArray[np.float64]
 METHODS = {"pca": "principal components", "mds": "multidimensional scaling", "umap": "UMAP"}
 MOST_COLORS = 10
 FEW_NUMBERS = 5  # numbers with at most so many different values are colored as categories

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
+from foldwise.arrays import Floats
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.unsupervised.outliers.tails import ScoreTail, fit_tail
-
-Floats = NDArray[np.float64]
 
 MOST_PREDICTORS = 400  # columns and levels; with more, cells are compared with their column alone
 MOST_LEVELS = 30  # of a category that predicts and is predicted

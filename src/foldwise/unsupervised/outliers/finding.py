@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
+from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, check_jobs, one_of, whole_at_least
 from foldwise.data.frames import as_polars, library_of
 from foldwise.data.schema import listing
@@ -22,8 +22,6 @@ from foldwise.unsupervised.outliers.models import METHODS, OutlierModel, Outlier
 from foldwise.unsupervised.outliers.reasons import ReasonFinder
 from foldwise.unsupervised.outliers.result import Outlier, Outliers
 from foldwise.unsupervised.outliers.tails import FEWEST
-
-Floats = NDArray[np.float64]
 
 MOST_EXPLAINED = 1000
 MOST_TRAINING = 2000  # reference rows that the model is fitted to; all others calibrate it

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats, Indices
 from foldwise.folds.progress import Progress
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.unsupervised.outliers.cells import CellModel, deviations, fit_cells
@@ -18,9 +18,6 @@ from foldwise.unsupervised.outliers.row_scores import (
     held_out_forest,
 )
 from foldwise.unsupervised.outliers.tails import ScoreTail, fit_tail
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 METHODS = ("cells", "neighbors", "forest")
 # shares of the level: most errors are in single cells, where the correction for columns costs power

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.unsupervised.encoded_rows import RowEncoder
 from foldwise.unsupervised.outliers.cells import CellModel, deviations
 from foldwise.unsupervised.outliers.models import OutlierModel, RowEvidence
 from foldwise.unsupervised.outliers.result import OutlierCell, shown
-
-Floats = NDArray[np.float64]
 
 MOST_CELLS = 3
 UNUSUAL = 0.01  # p-value of a cell that is named

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from foldwise.arrays import Floats
 from foldwise.data.findings import short
 from foldwise.data.frames import frame_in
 from foldwise.data.html import html_table
 from foldwise.evaluation.plotting import axes
 
-Floats = NDArray[np.float64]
 SHOWN = 20  # outliers that are printed
 
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 
+from foldwise.arrays import Floats, Indices
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 N_TREES = 100
 

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from foldwise.arrays import Floats
 
 FEWEST = 20  # scores; with fewer, ranks are all there is
 LONGEST_TAIL = 1000
