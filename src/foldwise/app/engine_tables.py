@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from foldwise.app.timing import SAMPLE_ROWS_PER_SECOND
 from foldwise.data.reading.expansion import in_words
 from foldwise.errors import InputError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 MEMORY_SHARE = 1 / 20  # of the memory of the machine, which the rows of a run may take
 CELL_BYTES = 16
-ROWS_PER_SECOND = 20_000  # of the budget, that the sample of a larger table has: reading and checking them takes time
 FIRST_BYTES = 1 << 20  # of a CSV file, from which the number of its rows is estimated
 ADDRESSES = ("postgresql:/", "postgres:/")
 
@@ -140,7 +140,7 @@ def draw_tables(
     if target is None:
         raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
     start = time.monotonic()
-    size = None if budget is None else int(ROWS_PER_SECOND * budget)
+    size = None if budget is None else int(SAMPLE_ROWS_PER_SECOND * budget)
     drawn = draw(table, target, most_rows(len(table.columns)), seed, task, size)
     large = None if drawn.outside is None else LargeTable(table, target, seed, drawn, time.monotonic() - start)
     return drawn.sample, drawn.outside, large

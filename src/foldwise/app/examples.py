@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.explaining import explain
 from foldwise.app.fold_model import EACH, MOST_COLUMNS, explained_fold
+from foldwise.app.timing import EXAMPLES_LEAST, EXAMPLES_MOST
 from foldwise.arrays import Floats
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 BACKGROUND_ROWS = 200
 SAME = 0.005  # a model that is fitted again must predict its old probabilities to this
 NO_TIME = "there was not enough time"
-MOST_SECONDS = 3.0
-LEAST_SECONDS = 0.3
 MOST_PAIRS = 200  # of orders of columns, for each row
 LEAST_PAIRS = 5
 
@@ -49,7 +48,7 @@ def example_facts(result: FitResult, *, seconds: float) -> list[dict[str, Any]]:
         labels = [str(one) for one in setup.task.classes.tolist()]
         outcomes = [class_outcome(labels, int(truth[i]), found[i]) for i in picked]
     rows = tested.rows[honest.index[here[picked]]]
-    explainer = FoldExplainer.of(result, setup.X[rows.tolist()], found[picked], min(seconds, MOST_SECONDS))
+    explainer = FoldExplainer.of(result, setup.X[rows.tolist()], found[picked], min(seconds, EXAMPLES_MOST))
     facts = []
     for at, (row, outcome) in enumerate(zip(rows.tolist(), outcomes, strict=True)):
         if time.perf_counter() - started > seconds and not isinstance(explainer, str):
@@ -88,7 +87,7 @@ class FoldExplainer:
         setup, found = result.setup, result.final.fold_model
         if X.width > MOST_COLUMNS:
             return f"the table has more than {MOST_COLUMNS} columns"
-        if found is None or seconds < LEAST_SECONDS:
+        if found is None or seconds < EXAMPLES_LEAST:
             return NO_TIME
         if not same_predictions(predict(found.model, X), predicted, setup.task.y):
             return "the models of this fold predicted differently when they were fitted again"

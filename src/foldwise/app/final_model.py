@@ -15,7 +15,17 @@ from foldwise.app.predictions import FoldPredictions
 from foldwise.app.search_state import SearchState
 from foldwise.app.selection import MOST_MEMBERS, Candidate, MemberSelection, OutOfFoldRows, candidates, select
 from foldwise.app.setup import RunSetup
-from foldwise.app.timing import LEAST_IMPORTANCE, MARGIN, RESCUE_SECONDS, Clock
+from foldwise.app.timing import (
+    FINAL_TICK,
+    LEAST_FITTING,
+    LEAST_IMPORTANCE,
+    MARGIN,
+    MEMBER_ROOM,
+    NO_TIME_AT_ALL,
+    REPORTING_LEAST,
+    RESCUE_SECONDS,
+    Clock,
+)
 from foldwise.app.workers.executors import Executor
 from foldwise.app.workers.jobs import Job, JobFailure, ShuffleColumns
 from foldwise.errors import InputError
@@ -61,11 +71,11 @@ def select_members(setup: RunSetup, state: SearchState, predictions: FoldPredict
     """Select members that can be fitted in the time left."""
     finished, plan = state.finished, setup.time
     tested = OutOfFoldRows.of(predictions, state.eliminated)
-    left = max(0.5, plan.latest - clock.elapsed - plan.reporting(setup.large_files(state.leaders)))
+    left = max(LEAST_FITTING, plan.latest - clock.elapsed - plan.reporting(setup.large_files(state.leaders)))
     quick = [one for one in finished if MARGIN * setup.refit_seconds(one) < left]
     among = candidates(quick or [min(finished, key=setup.refit_seconds)], predictions, tested)
     slowest = max(setup.refit_seconds(one.batch) for one in among.every)
-    most = int(np.clip(plan.n_workers * left / max(1.3 * slowest, 1e-3), 1, MOST_MEMBERS))
+    most = int(np.clip(plan.n_workers * left / max(MEMBER_ROOM * slowest, NO_TIME_AT_ALL), 1, MOST_MEMBERS))
     return select(among, tested, setup.metric, most)
 
 
@@ -87,7 +97,7 @@ def fit_members(
     jobs = final_jobs(setup, state, selection, best, latest - reporting - clock.elapsed - best.seconds)
     again = fold_jobs(setup, selection)
     jobs |= {FinalJobKey("fold", i): job for i, job in enumerate(again.values())}
-    results, n_bytes = run_jobs(jobs, executor, clock, latest - 0.8 * reporting, tell)
+    results, n_bytes = run_jobs(jobs, executor, clock, latest - REPORTING_LEAST * reporting, tell)
 
     def of_kind(kind: str) -> dict[int, Any]:
         return {key.index: value for key, value in results.items() if key.kind == kind}
@@ -179,7 +189,7 @@ def run_jobs(
                 continue
             patient = key.kind == "member" and not has_member
             executor.start(key, job, deadline - clock.elapsed + (RESCUE_SECONDS if patient else 0.0))
-        for done in executor.collect(0.1):
+        for done in executor.collect(FINAL_TICK):
             assert isinstance(done.key, FinalJobKey)
             if done.value is not None and not isinstance(done.value, JobFailure):
                 results[done.key] = done.value

@@ -17,12 +17,18 @@ from foldwise.app.timing import (
     CLIMB_ROOM,
     CLIMB_SHARE,
     EXPLORE_SHARE,
+    FINISH_SHARE,
     HURRIED,
+    LENGTHEN_SHARE,
+    OPENING_LEAST,
     OPENING_SHARE,
     PATIENCE,
     PATIENCE_FIRST,
     PATIENCE_LEAST,
     PATIENCE_UNKNOWN,
+    PROMISING_SHARE,
+    RANK_POWER,
+    VARIANT_SHARE,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +40,6 @@ CLIMB_AFTER = 8  # finished models after which the best may learn from more rows
 FEWEST_FOLDS = 3  # that a batch far ahead must be scored on: the first, which selected it, and two that count
 KINDS = ("boosting", "linear", "forest")  # of generally good models, in the order in which a short run tries them
 NEARLY = 0.8  # of the best model's gain over the baseline, with which a forest gets more trees
-VARIANT_SHARE = 0.25  # of the time left: what a variant of the best model may take on all splits
 
 
 class ScheduleMoment(StateView):
@@ -67,7 +72,7 @@ class ScheduleMoment(StateView):
     @cached_property
     def affordable(self) -> list[str]:
         """Models without a batch that need only a part of the time left for all splits."""
-        room = max(1.0, OPENING_SHARE * self.left) * self.n_workers
+        room = max(OPENING_LEAST, OPENING_SHARE * self.left) * self.n_workers
         return [name for name in self.openable if self.seconds[name] * self.n_splits < room]
 
     def patience(self, batch: SettingBatch) -> float:
@@ -155,7 +160,7 @@ def lengthen_best(look: ScheduleMoment) -> SettingBatch | None:
         if batch.rung or len(look.batches[batch.model]) >= MOST_BATCHES:
             continue
         for factor in (4, 2):
-            if factor * look.cost(batch.model, 0) * look.rounds(look.n_splits) < 0.5 * look.left:
+            if factor * look.cost(batch.model, 0) * look.rounds(look.n_splits) < LENGTHEN_SHARE * look.left:
                 longer = look.schedule.lengthen(look.state, batch, factor, look.now)
                 if longer is not None:
                     return longer
@@ -189,7 +194,7 @@ def finish_best(look: ScheduleMoment) -> SettingBatch | None:
     if look.n_opened < (1 if look.hurried else AT_ONCE) or not look.ranked:
         return None
     best = look.ranked[0]
-    return best if look.unfinished(best) and look.rest(best) < 0.5 * look.left else None
+    return best if look.unfinished(best) and look.rest(best) < FINISH_SHARE * look.left else None
 
 
 def score_far_ahead(look: ScheduleMoment) -> SettingBatch | None:
@@ -220,7 +225,7 @@ def continue_promising(look: ScheduleMoment) -> SettingBatch | None:
     ranked = look.ranked[:REMEMBERED]
     width = max(AT_ONCE, -(-len(ranked) // 3))
     waiting = [one for one in ranked[:width] if len(one.started_splits) == 1]
-    promising = [one for one in waiting if look.rest(one) < 1.5 * look.left]
+    promising = [one for one in waiting if look.rest(one) < PROMISING_SHARE * look.left]
     if not begun and not promising and not look.n_finished:  # something must be finished
         return min((one for one in ranked if len(one.started_splits) == 1), key=look.rest, default=None)
     return next(iter([*begun, *promising]), None)
@@ -247,7 +252,7 @@ def draw_new_settings(look: ScheduleMoment) -> SettingBatch | None:
     if not (look.state.finished or look.finishing):
         return None
     tried = [m for m in dict.fromkeys(one.model for one in look.ranked) if look.models[m].space]
-    spent = {m: sum(one.spent for one in look.batches[m]) * (1 + rank) ** 1.5 for rank, m in enumerate(tried)}
+    spent = {m: sum(one.spent for one in look.batches[m]) * (1 + rank) ** RANK_POWER for rank, m in enumerate(tried)}
     for model in sorted(tried, key=spent.__getitem__):
         if len(look.batches[model]) < MOST_BATCHES and look.seconds[model] < EXPLORE_SHARE * look.left:
             return look.open(model)

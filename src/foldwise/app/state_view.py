@@ -8,6 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from foldwise.app.search_state import SearchState, SettingBatch
+from foldwise.app.timing import FASTEST_MACHINE, SLOWEST_MACHINE
 
 if TYPE_CHECKING:
     from foldwise.app.schedule import Schedule
@@ -62,7 +63,7 @@ class StateView:
         measured = {name: self.measured(name) for name in self.models}
         plans = self.models.items()
         ratios = [min(measured[n]) / plan.seconds for n, plan in plans if measured[n] and not plan.shared]
-        speed = min(3.0, max(0.3, median(ratios or [1.0])))
+        speed = min(SLOWEST_MACHINE, max(FASTEST_MACHINE, median(ratios or [1.0])))
         return {n: median(measured[n][-8:]) if measured[n] else plan.seconds * speed for n, plan in plans}
 
     def cost(self, model: str, rung: int) -> float:

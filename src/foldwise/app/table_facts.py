@@ -10,7 +10,7 @@ import polars as pl
 import polars.selectors as cs
 
 from foldwise.app.option_words import with_options
-from foldwise.app.timing import FIRST_LOADING, LOADING, SLOW_LOADING_SHARE, RunTimes
+from foldwise.app.timing import AUDIT_SHARE, FIRST_LOADING, LOADING, MOST_OVERRUN, SLOW_LOADING_SHARE, RunTimes
 from foldwise.data.audit import Concern
 from foldwise.data.notes import counted
 from foldwise.data.schema import listing
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 MANY_LEVELS = 12
 SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
 SHOWN_NOTES = 30
-AUDIT_SHARE = 0.03  # of the budget: when it is over, columns are checked in a sample only
 SHARED = 0.05  # of the test rows; fewer may be equal by chance
-OVERRUN = 1.05  # of the budget: more is reported
 MANY_NUMBERS = 5  # numbers as classes; fewer are usually codes of classes
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 
@@ -125,7 +123,7 @@ def unevaluated_choices(result: FitResult) -> list[str]:
 
 def overrun(times: RunTimes) -> list[str]:
     """Report a run that took longer than its budget."""
-    if times.elapsed <= OVERRUN * times.budget:
+    if times.elapsed <= MOST_OVERRUN * times.budget:
         return []
     phase, seconds = max(times.phases, key=lambda one: one[1])
     digits = 1 if f"{times.elapsed:.0f}" == f"{times.budget:.0f}" else 0  # or both would read the same

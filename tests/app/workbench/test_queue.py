@@ -123,7 +123,7 @@ def test_a_table_is_explored_without_a_target(queue: RunQueue, monkeypatch: pyte
     assert choices.exploring(file, out) == [
         "explore", "a.csv", "--budget=5s", "--separator=,", "--table=t", "--kind=x=numeric", "--out=a-explore",
     ]  # fmt: skip
-    monkeypatch.setattr("foldwise.app.workbench.queue.STARTING", 0.0)
+    monkeypatch.setattr("foldwise.app.workbench.queue.STARTING_SECONDS", 0.0)
     queue.add(out, TableChoices(budget="60s").exploring(file, out))
     queue.step()
     # the command line of a process can be read a moment after its start

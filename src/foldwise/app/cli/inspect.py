@@ -11,11 +11,11 @@ from foldwise.app.cli.output import WIDTH, clipped, print_json
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.option_words import with_options
+from foldwise.app.timing import INSPECT_AUDIT
 from foldwise.errors import FoldwiseError, InputError
 
 NAME = 22
 FILE = 34
-AUDIT_SECONDS = 20.0  # after which checks of a wide table take a sample of columns and say so
 SHOWN = 200  # columns that are printed; --json gives all
 
 
@@ -37,7 +37,7 @@ def inspect(
     from foldwise.data.target import task_of
 
     table = read_table(path, target=target, **keywords)
-    audit = None if target is None else table.audit(seconds=AUDIT_SECONDS)
+    audit = None if target is None else table.audit(seconds=INSPECT_AUDIT)
     task = None if target is None else task_of(table.y)
     if config is not None:
         from foldwise.app.cli.written_config import config_text

@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from foldwise.app.plain_values import plain
+from foldwise.app.timing import PROGRESS_LINES
 
 WIDTH = 80
 BAR = 24
-EVERY = 10.0  # seconds between lines if stderr is not a terminal
 
 
 class ProgressLine:
@@ -51,7 +51,7 @@ class ProgressLine:
             self._live.update(Text(line[: WIDTH * 3]), refresh=True)
         elif self._wanted:
             now = time.monotonic()
-            if phase != self._phase or now - self._last >= EVERY:
+            if phase != self._phase or now - self._last >= PROGRESS_LINES:
                 self._phase, self._last = phase, now
                 try:
                     print(line, file=sys.stderr, flush=True)

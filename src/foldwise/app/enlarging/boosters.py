@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from foldwise.app.engine_tables import memory_share
 from foldwise.app.enlarging.spooling import SpooledRows, spooled
 from foldwise.app.enlarging.training_rows import BATCH, CannotLearnError, TrainingRows
+from foldwise.app.timing import MORE_ROWS_USED, NO_TIME_AT_ALL, PREPARING
 from foldwise.models.coded_labels import CodedLabels
 from foldwise.models.column_transformers import CategoricalFrame
 from foldwise.models.target_transforms import TransformedTarget
@@ -24,8 +25,6 @@ from foldwise.storage.codecs.boosters import BoosterModel, BoosterRegressor
 LEAST_GAIN = 1.2  # times as many rows, for which a model is fitted again
 BYTES_PER_CELL = 4  # of the bins of a feature; LightGBM needs 1 or 2
 BYTES_PER_OUTPUT = 32  # of a row: score, gradient and second derivative
-USED_TIME = 0.8  # of the time left
-PREPARING = 2.0  # times the seconds of a fit, to prepare the rows as well
 LIBRARIES = ("lightgbm", "xgboost")
 
 
@@ -72,8 +71,8 @@ def booster_on_more_rows(
     estimator, prepare, width = booster_of(outer), preparing(pipeline), int(booster_of(outer).n_features_in_)
     outputs = max(1, rows.task.n_classes)
     by_memory = memory_share() // (BYTES_PER_CELL * width + BYTES_PER_OUTPUT * outputs)
-    left = USED_TIME * share * rows.left - rows.large.seconds  # every row is hashed once more
-    by_time = int(n_now * left / (PREPARING * max(seconds, 1e-3)))
+    left = MORE_ROWS_USED * share * rows.left - rows.large.seconds  # every row is hashed once more
+    by_time = int(n_now * left / (PREPARING * max(seconds, NO_TIME_AT_ALL)))
     most = min(rows.n_rows, by_memory, by_time)
     if most < min(LEAST_GAIN * n_now, rows.n_rows):
         raise CannotLearnError("there was not enough time" if by_time < by_memory else "there was not enough memory")

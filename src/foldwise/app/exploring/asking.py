@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from foldwise.app.exploring.answers import ExploredTable, QuestionAnswer
-from foldwise.app.timing import TICK, Clock
+from foldwise.app.timing import NO_TIME_AT_ALL, QUESTION_POWER, TICK, Clock
 from foldwise.app.workers.executors import Executor
 from foldwise.app.workers.jobs import JobFailure
 from foldwise.errors import InputError
@@ -17,7 +17,6 @@ from foldwise.folds.protocol import Rows
 
 FIRST_ROWS = 500
 GROWTH = 4  # times the rows, from one answer to the next
-STEEPNESS = 1.1  # the seconds of an answer grow with this power of the rows: 0.2 to 1 was measured from 1,000 rows on
 # question -> the most rows, and how it is called while it is asked; quick ones first, which leave time to the others
 QUESTIONS: dict[str, tuple[float, str]] = {
     "factors": (100_000, "factors"),
@@ -91,7 +90,7 @@ class QuestionState:
     @property
     def expected(self) -> float:
         """Seconds that the next answer will take, judging by the last one."""
-        return self.seconds * (self.next_rows / self.n_rows) ** STEEPNESS if self.n_rows else 0.0
+        return self.seconds * (self.next_rows / self.n_rows) ** QUESTION_POWER if self.n_rows else 0.0
 
 
 @dataclass
@@ -150,7 +149,7 @@ class QuestionLoop:
         """Keep an answer; one about more rows replaces the one before."""
         one = self.progress[name]
         if isinstance(value, QuestionAnswer):
-            one.answer, one.n_rows, one.seconds = value, job.n_rows, max(seconds, 1e-3)
+            one.answer, one.n_rows, one.seconds = value, job.n_rows, max(seconds, NO_TIME_AT_ALL)
             one.is_stuck = "none" in value.facts and job.n_rows >= one.n_table
             return
         one.is_stuck = True

@@ -13,14 +13,13 @@ from foldwise.app.exploring.asking import QUESTIONS, QuestionLoop, QuestionState
 from foldwise.app.option_words import with_options
 from foldwise.app.plain_values import plain
 from foldwise.app.table_facts import few, overrun, summary
-from foldwise.app.timing import RunTimes
+from foldwise.app.timing import AUDIT_SHARE, RunTimes
 from foldwise.data.schema import listing
 from foldwise.data.table import Table
 from foldwise.storage.model_file import versions
 
 FORMAT = 1
 SHOWN_COLUMNS = 200
-AUDIT_SHARE = 0.03  # of the budget
 ROLES = {  # as in the report of a fit
     "numeric": "number",
     "categorical": "category",

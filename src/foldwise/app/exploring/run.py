@@ -18,7 +18,7 @@ from foldwise.app.exploring.facts import columns_of_rows, explore_facts
 from foldwise.app.exploring.result import Exploration
 from foldwise.app.interrupts import finish_despite_interrupt
 from foldwise.app.progress import RunProgress, Watch
-from foldwise.app.timing import LATEST, Clock, seconds_of
+from foldwise.app.timing import EXPLORE_ENDING, EXPLORE_ENDING_PER_ROW, LATEST, QUESTIONS_LEAST, Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
 from foldwise.data import read_table
 from foldwise.data.frames import as_polars, check_kind
@@ -30,9 +30,6 @@ from foldwise.errors import InputError
 from foldwise.unsupervised.matrix import is_nested
 
 ROWS_AT_ONCE = 50_000  # assigned to clusters
-ENDING = 0.8  # seconds to collect the facts and write the files; a choice
-ENDING_PER_ROW = 5e-6  # more: 1,000,000 × 26 took 4.2 s to assign and write
-SHORTEST = 3.0  # seconds of questions, without which there is hardly an answer
 
 
 def explore(
@@ -95,7 +92,7 @@ def run_explore(
         read = table_without_target(table)
         clock.enter("answering questions")
         frame = read.X.select([name for name, kind in read.X.schema.items() if not is_nested(kind)])
-        deadline = LATEST * seconds - ENDING - ENDING_PER_ROW * frame.height
+        deadline = LATEST * seconds - EXPLORE_ENDING - EXPLORE_ENDING_PER_ROW * frame.height
         check_time(seconds, clock.elapsed, deadline)
         explored = ExploredTable.of(frame, seed)
         asking = QuestionLoop(explored, executor, clock, deadline, seed, lambda: tell(clock, asking, watch))
@@ -138,7 +135,7 @@ def table_without_target(table: Any) -> Table:
 
 def check_time(seconds: float, elapsed: float, deadline: float) -> None:
     """Refuse a budget that leaves no time for questions, and name the smallest that does."""
-    missing = elapsed + SHORTEST - deadline
+    missing = elapsed + QUESTIONS_LEAST - deadline
     if missing > 0:
         smallest = math.ceil((seconds + missing) / LATEST)
         raise InputError(

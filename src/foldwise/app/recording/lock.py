@@ -6,18 +6,17 @@ import os
 import time
 from pathlib import Path
 
+from foldwise.app.timing import LOCK_PAUSE, LOCK_WAIT
 from foldwise.errors import InputError
 
 LOCK = ".lock"
-WAIT = 0.5  # seconds: somebody who asks whether a folder is locked holds the lock for a moment
-PAUSE = 0.02
 
 
 class FolderLock:
     """An exclusive lock, held until it is closed or the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
-        until = time.monotonic() + WAIT
+        until = time.monotonic() + LOCK_WAIT
         self._file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         while not locked(self._file, exclusive=True):
             if time.monotonic() > until:
@@ -26,7 +25,7 @@ class FolderLock:
                     f"only one process may write to the run {str(folder)!r}, but another one is writing to it now.",
                     "wait until it ends, or stop it.",
                 )
-            time.sleep(PAUSE)
+            time.sleep(LOCK_PAUSE)
 
     def close(self) -> None:
         """Free the lock. A second call does no harm."""

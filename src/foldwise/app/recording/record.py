@@ -23,7 +23,7 @@ from foldwise.app.recording.lock import LOCK, FolderLock
 from foldwise.app.recording.options import read_options, resumed, to_stored, write_options
 from foldwise.app.recording.status import RunStatus, write_progress
 from foldwise.app.run_folder import TRIALS, check_writable, finish_replacing, new_folder, replace_results
-from foldwise.app.timing import SHORT, Clock, seconds_of
+from foldwise.app.timing import PROGRESS_WRITES, SHORT, Clock, seconds_of
 from foldwise.errors import InputError
 from foldwise.report.facts import ReportFacts
 from foldwise.report.formatting import estimate_text
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from foldwise.app.recording.trials import TrialRecord
     from foldwise.app.result import Run
     from foldwise.app.setup import RunSetup
-
-EVERY = 0.5  # seconds between writes of the progress
 
 
 @dataclass
@@ -148,7 +146,7 @@ class RunRecord:
 
     def show(self, now: RunProgress) -> None:
         """Write the progress for readers of the folder, at most twice per second except where a phase begins."""
-        if now.phase == self._progress.get("phase") and time.monotonic() - self._shown < EVERY:
+        if now.phase == self._progress.get("phase") and time.monotonic() - self._shown < PROGRESS_WRITES:
             return
         self._shown = time.monotonic()
         self._write_progress("running", vars(now))

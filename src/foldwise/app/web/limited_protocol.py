@@ -10,7 +10,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEADER_SECONDS = 10.0
+from foldwise.app.timing import HEADER_SECONDS
+
 HEADER_BYTES = 1 << 16
 
 

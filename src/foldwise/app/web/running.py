@@ -12,11 +12,9 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from foldwise.app.timing import GRACE_SECONDS, KEEP_ALIVE_SECONDS
 from foldwise.app.web.address import ServerAddress, listening_socket
 from foldwise.app.web.limited_protocol import LimitedProtocol
-
-GRACE_SECONDS = 30
-KEEP_ALIVE_SECONDS = 30
 
 
 class WebServer(uvicorn.Server):

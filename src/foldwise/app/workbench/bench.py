@@ -17,14 +17,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from foldwise.app.recording.lock import FolderLock
+from foldwise.app.timing import PAGE_SECONDS, QUEUE_PAUSE
 from foldwise.app.workbench.folder import TableFile, WorkFolder
 from foldwise.app.workbench.queue import RunQueue, RunView
 from foldwise.app.workbench.signing_in import SignIn
 from foldwise.app.workbench.wording import FILTERS
-from foldwise.app.workbench.worker import SECONDS, WorkerPool
+from foldwise.app.workbench.worker import WorkerPool
 from foldwise.errors import InputError
 
-STEP = 0.3  # seconds between looks at the queue
 MOST_CACHED = 30
 FORM_BYTES = 2 << 20
 
@@ -55,7 +55,7 @@ class Workbench:
         while True:
             with suppress(OSError):
                 self.queue.step()
-            await asyncio.sleep(STEP)
+            await asyncio.sleep(QUEUE_PAUSE)
 
     async def close(self) -> None:
         """End the workers and free the folder. Runs go on."""
@@ -63,7 +63,7 @@ class Workbench:
         self._lock.close()
 
     async def work(
-        self, function: str, *, files: tuple[Path, ...] = (), seconds: float = SECONDS, **arguments: Any
+        self, function: str, *, files: tuple[Path, ...] = (), seconds: float = PAGE_SECONDS, **arguments: Any
     ) -> Any:
         """Call a function of this room in a worker. With files, its answer is kept until one of them changes."""
         if not files:

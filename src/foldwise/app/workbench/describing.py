@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.app.timing import PAGE_AUDIT
 from foldwise.app.workbench.column_cards import MOST_CATEGORIES
 from foldwise.app.workbench.control_words import with_controls
 from foldwise.data import read_table
@@ -24,7 +25,6 @@ MOST_CLASSES = 20
 HEAD = 6
 LONGEST_CELL = 60
 LARGEST_WHOLE = 1e15  # larger numbers are written with an exponent
-AUDIT_SECONDS = 10.0
 METRICS = {
     "two classes": ("log_loss", "roc_auc", "accuracy", "balanced_accuracy", "f1", "brier_score"),
     "classes": ("log_loss", "roc_auc_ovr", "accuracy", "balanced_accuracy", "f1_macro", "brier_score"),
@@ -67,7 +67,7 @@ def detected_of(table: Table) -> dict[str, str]:
 def describe_target(table: Table) -> dict[str, Any]:
     """What the target is, and what the audit found."""
     assert table.y is not None
-    task, audit = task_of(table.y), table.audit(seconds=AUDIT_SECONDS)
+    task, audit = task_of(table.y), table.audit(seconds=PAGE_AUDIT)
     labels = pl.Series(table.y.tolist(), strict=False).drop_nulls()
     classes = []
     if task == "classification":

@@ -22,11 +22,11 @@ from typing import Any, Literal
 from foldwise.app.recording.lock import LOCK
 from foldwise.app.recording.status import RunStatus
 from foldwise.app.run_folder import HELD_OUT, OPTIONS, write_whole
+from foldwise.app.timing import STARTING_SECONDS
 from foldwise.app.workbench.folder import WorkFolder
 from foldwise.errors import InputError
 
 ViewState = Literal["queued", "starting", "running", "stopping", "interrupted", "failed", "finished"]
-STARTING = 30.0  # seconds in which a process may load libraries before its folder appears
 ACTIVE = ("starting", "running", "stopping")
 LOG_END = 4096  # bytes of a log that may hold the reason of a failure
 
@@ -192,7 +192,7 @@ class RunQueue:
     def _is_starting(self, entry: Mapping[str, Any], status: RunStatus | None) -> bool:
         """Whether a process was started that has not locked its folder yet."""
         pid, started = entry.get("pid"), entry.get("started", 0.0)
-        if entry.get("state") != "started" or not isinstance(pid, int) or time.time() - started > STARTING:
+        if entry.get("state") != "started" or not isinstance(pid, int) or time.time() - started > STARTING_SECONDS:
             return False
         if status is not None and status.progress.get("updated", 0.0) >= started:
             return False

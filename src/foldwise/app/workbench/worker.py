@@ -17,10 +17,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from foldwise.app.timing import PAGE_SECONDS
 from foldwise.app.workbench.control_words import with_controls
 from foldwise.errors import FoldwiseError, InputError
 
-SECONDS = 60.0
 SHARE_OF_MEMORY = 0.75
 LONGEST_ANSWER = 64 << 20  # bytes
 ROOM = "foldwise.app.workbench."  # functions elsewhere are not called
@@ -36,7 +36,7 @@ class WorkerPool:
         self._free = asyncio.Semaphore(n_workers)
         self.is_warm = False  # all libraries are loaded
 
-    async def __call__(self, function: str, seconds: float = SECONDS, **arguments: Any) -> Any:
+    async def __call__(self, function: str, seconds: float = PAGE_SECONDS, **arguments: Any) -> Any:
         """Call `module:function` of this room in a worker. Raise its InputError, or one if it was killed."""
         async with self._free:
             worker = await self._take()

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from foldwise.app.timing import FILE_SECONDS
 from foldwise.app.workbench.bench import bench_of, form_of, render
 from foldwise.app.workbench.choices import read_choices
 from foldwise.app.workbench.folder import ending
@@ -20,7 +21,6 @@ from foldwise.errors import InputError
 
 ROOM = "foldwise.app.workbench."
 CELL = "cell:"  # before the names of fields
-SECONDS = 600.0  # for the prediction of a file
 
 
 async def ask(request: Request) -> Response:
@@ -65,7 +65,7 @@ async def predict_table(request: Request) -> Response:
     out = bench.folder.state("downloads") / f"{os.urandom(8).hex()}.csv"
     reading = read_choices(bench.folder, table.name).options().keywords()
     given: dict[str, Any] = {"folder": str(view.folder), "table": str(table.path), "out": str(out), "reading": reading}
-    await bench.work(f"{ROOM}whole_file:predict_whole_file", seconds=SECONDS, **given)
+    await bench.work(f"{ROOM}whole_file:predict_whole_file", seconds=FILE_SECONDS, **given)
     return download(out, f"{table.name.removesuffix(ending(table.name))}-predictions.csv")
 
 

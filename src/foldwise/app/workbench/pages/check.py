@@ -10,12 +10,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from foldwise.app.run_folder import MODEL, current
+from foldwise.app.timing import FILE_SECONDS
 from foldwise.app.workbench.bench import bench_of, render
 from foldwise.app.workbench.choices import read_choices
 from foldwise.app.workbench.pages.result import markup_of
 
 ROOM = "foldwise.app.workbench.checked_table:"
-SECONDS = 600.0
 
 
 async def check(request: Request) -> Response:
@@ -39,7 +39,7 @@ async def check(request: Request) -> Response:
             "labels": labels,
             "reading": reading,
         }
-        found = await bench.work(f"{ROOM}check_table", seconds=SECONDS, files=(model, table.path), **given)
+        found = await bench.work(f"{ROOM}check_table", seconds=FILE_SECONDS, files=(model, table.path), **given)
         sections = [{**one, "body": markup_of(one["body"])} for one in found["sections"]]
         facts = {"top": markup_of(found["top"]), "sections": sections}
     shown = {"tables": bench.folder.tables(), "target": target, "asked": asked, "labels": labels}

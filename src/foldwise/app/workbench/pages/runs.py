@@ -9,14 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from foldwise.app.timing import seconds_of
+from foldwise.app.timing import FOLDER_PAUSE, STREAM_QUIET, seconds_of
 from foldwise.app.workbench.bench import bench_of, fill, form_of, go_to, render
 from foldwise.app.workbench.pages.result import result_page
 from foldwise.app.workbench.queue import RunQueue, RunView
 from foldwise.app.workbench.wording import address
-
-PAUSE = 0.4  # seconds between looks at a folder
-KEEP_ALIVE = 15.0  # seconds after which an unchanged stream says that it is still there
 
 
 async def runs(request: Request) -> Response:
@@ -73,10 +70,10 @@ async def stream(queue: RunQueue, view: RunView | None) -> AsyncIterator[str]:
         if part != sent:
             yield event("progress", part)
             sent, quiet = part, 0.0
-        elif (quiet := quiet + PAUSE) > KEEP_ALIVE:
+        elif (quiet := quiet + FOLDER_PAUSE) > STREAM_QUIET:
             yield ": still there\n\n"
             quiet = 0.0
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(FOLDER_PAUSE)
         view = queue.view(name)
     yield event("ended", "ended")
 
