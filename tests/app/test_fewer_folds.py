@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foldwise.app import setup
-from foldwise.app.fewer_folds import fold_sentences, on_first_folds
+from foldwise.app.fewer_folds import finish_leader_on_fewer_folds, fold_sentences, on_first_folds
 from foldwise.app.final_model import select_members
 from foldwise.app.search_state import SearchState, SettingBatch
 from foldwise.app.state_view import far_ahead
@@ -43,6 +43,21 @@ def test_a_model_far_ahead_is_finished_on_fewer_folds():
     np.testing.assert_array_equal(selection.tested.rows, rows)
     (sentence,) = fold_sentences(search.setup, search.state)
     assert f"{n_folds} of {planned} folds" in sentence
+
+
+def test_fewer_folds_are_a_new_setup_and_state():
+    search, clock = searched(STRENGTH, budget=30.0, seconds=slow(5.0))
+    while search.step():
+        pass
+    setup, state = search.setup, search.state.without_pending()
+    planned, before = len(setup.splits), state.to_dict()
+    fewer_setup, fewer = finish_leader_on_fewer_folds(setup, state, clock.elapsed)
+    assert len(fewer_setup.splits) == fewer.n_splits < planned
+    assert fewer.fewer_folds
+    assert (len(setup.splits), state.to_dict()) == (planned, before)
+    late = finish_leader_on_fewer_folds(setup, state, setup.time.budget)
+    assert late[0] is setup
+    assert late[1] is state
 
 
 def test_the_estimate_counts_only_the_folds_that_are_left():

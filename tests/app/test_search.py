@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import foldwise
 from foldwise.app.final_model import fit_members, select_members
 from foldwise.errors import InputError
 from tests.app.fakes import STRENGTH, searched
@@ -107,3 +111,25 @@ def test_the_same_seed_gives_the_same_search():
     for search in (first, again):
         search.run(lambda: None)
     assert first.state.to_dict() == again.state.to_dict()
+
+
+def changed_arguments(text: str) -> list[str]:
+    """The attributes that functions of a file set on what they are given."""
+    found = []
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)} - {"self", "cls"}
+            for node in ast.walk(function):
+                match node:
+                    case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Store()) if name in given:
+                        found.append(f"{name}.{attr}")
+    return found
+
+
+def test_no_function_of_the_run_changes_what_it_is_given():
+    """State is returned, not assigned from another module. Typer's context and a worker of the pool are meant so."""
+    app = Path(foldwise.__file__).parent / "app"
+    files = {path.relative_to(app).as_posix(): changed_arguments(path.read_text()) for path in app.rglob("*.py")}
+    found = {path: names for path, names in files.items() if names}
+    assert found == {"cli/config_file.py": ["context.default_map"], "workers/executors.py": ["worker.job"]}
+    assert changed_arguments("def f(search):\n    search.state = 3\n") == ["search.state"]

@@ -13,32 +13,27 @@ from typing import TYPE_CHECKING
 from foldwise.app.schedule import settings_to_keep
 from foldwise.app.schedule_rules import FEWEST_FOLDS
 from foldwise.app.search_state import SearchState, SettingBatch
+from foldwise.app.state_view import far_ahead
 from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
-    from foldwise.app.search import Search
     from foldwise.app.setup import RunSetup
-from foldwise.app.state_view import far_ahead
 
 
-def finish_leader_on_fewer_folds(search: Search) -> None:
+def finish_leader_on_fewer_folds(setup: RunSetup, state: SearchState, elapsed: float) -> tuple[RunSetup, SearchState]:
     """Keep only the folds that a model far ahead was scored on, if it was not scored on all and can be refitted."""
-    setup, state = search.setup, search.state
     ahead = far_ahead(state, *setup.scale)
     if ahead is None:
-        return
+        return setup, state
     n_folds = len(list(takewhile(ahead.scores.__contains__, range(state.n_splits))))
     last_moment = setup.time.last_moment(setup.refit_seconds(ahead), setup.large_files([ahead]))
-    if n_folds < FEWEST_FOLDS or search.clock.elapsed > last_moment:
-        return
+    if n_folds < FEWEST_FOLDS or elapsed > last_moment:
+        return setup, state
     fewer = on_first_folds(state, n_folds)
-    if fewer.batches[ahead.number] in fewer.finished:
-        search.state = fewer
-        search.setup = replace(
-            setup, splits=setup.splits[:n_folds], splitter=f"the first {n_folds} of {setup.splitter}"
-        )
-        search.predictions.keep_splits(n_folds)
-        search.predictions.forget(fewer)
+    if fewer.batches[ahead.number] not in fewer.finished:
+        return setup, state
+    splitter = f"the first {n_folds} of {setup.splitter}"
+    return replace(setup, splits=setup.splits[:n_folds], splitter=splitter), fewer
 
 
 def on_first_folds(state: SearchState, n_folds: int) -> SearchState:

@@ -75,7 +75,11 @@ class Search:
         self.state = replace(self.state.without_pending(), uncompiled=tuple(self.compiling))
         if not self.state.finished:
             self.rescue()
-        finish_leader_on_fewer_folds(self)
+        setup, state = finish_leader_on_fewer_folds(self.setup, self.state, self.clock.elapsed)
+        if state is not self.state:
+            self.setup, self.state = setup, state
+            self.predictions.keep_splits(state.n_splits)
+            self.predictions.forget(state)
 
     def step(self) -> bool:
         """Start what can be started, and take in what has ended; False where the search is over."""
