@@ -1,4 +1,4 @@
-"""docs/how-to-add.md is true: its code adds a metric, a model, a strategy, a session and a report section that work."""
+"""docs/how-to-add.md is true: its code adds a metric, a model, a strategy, a session, a family and a report section."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import expon
 from sklearn.datasets import load_wine
 from sklearn.model_selection import GridSearchCV
 
 from foldwise import GridSearchCV as FoldwiseGridSearchCV
-from foldwise import read_table
+from foldwise import NaiveBayes, read_table
+from foldwise.bayes.families import FAMILIES
 from foldwise.evaluation.metrics import METRICS, find_metric
 from foldwise.folds import opening
 from foldwise.models import catalogue, models_for, outline, unregister
 from foldwise.report import html, render
+from foldwise.testing import check_family
 from tests.searches import assert_same_choice
 from tests.tables import table_path
 
@@ -82,6 +85,17 @@ def test_a_fold_session(monkeypatch):
     search = FoldwiseGridSearchCV(names["estimator"], {"threshold": [0.2, 0.5, 0.8]}, cv=3).fit(names["X"], names["y"])
     assert search.session_ == "threshold"
     assert (search.models_scored_, search.fits_done_) == (9, 3)
+
+
+def test_a_distribution_family(monkeypatch):
+    monkeypatch.setitem(FAMILIES, "exponential", run("A distribution family of naive Bayes")["Exponential"]())
+    check_family("exponential", cells=lambda rng, n: rng.exponential(2.0, n))
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
+    X = rng.exponential(1.0 + y)[:, None]
+    proba = NaiveBayes(families="exponential", priors="uniform").fit(X, y).predict_proba(X)
+    densities = np.stack([expon(scale=X[y == k].mean()).pdf(X[:, 0]) for k in (0, 1)], axis=1)
+    np.testing.assert_allclose(proba, densities / densities.sum(axis=1, keepdims=True), rtol=1e-10)
 
 
 def test_a_report_section(monkeypatch):

@@ -1,16 +1,18 @@
 """Runs in this process with a fake clock: every job takes as many seconds as a test says, and none of them pass.
 
-`fake_fit` fits models; `searched` and `made_up_result` make predictions up instead.
+`fake_fit` and `fake_runs` fit models; `searched` and `made_up_result` make predictions up instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 from foldwise.app.config import FitConfig
 from foldwise.app.final_model import fit_members, select_members
@@ -68,6 +70,21 @@ def fake_fit(
     made = FakeExecutor(time, seconds) if executor is None else executor(time)
     clock = Clock(seconds_of(config.budget), time(), time, time.sleep)
     return run_fit(table, config, executor=made, clock=clock, watch=watch)
+
+
+@contextmanager
+def fake_runs(seconds: Seconds = 0.1) -> Iterator[None]:
+    """Meanwhile `foldwise.fit` and `foldwise fit` run in this process and in fake seconds."""
+
+    def in_fake_seconds(table: Any, config: FitConfig, **given: Any) -> Run:
+        time = FakeTime()
+        clock = Clock(seconds_of(config.budget), time(), time, time.sleep)
+        return run_fit(table, config, **given | {"executor": FakeExecutor(time, seconds), "clock": clock})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("foldwise.app.run.run_fit", in_fake_seconds)
+        patch.setattr("foldwise.app.cli.fit.open_executor", lambda _: FakeExecutor(FakeTime()))
+        yield
 
 
 N = 120

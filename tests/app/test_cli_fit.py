@@ -17,6 +17,7 @@ from foldwise.app.cli.fit import line_of, run_folder_for
 from foldwise.app.progress import RunProgress
 from foldwise.errors import InputError
 from tests.app.command_line import WEATHER, ask, refused
+from tests.app.fakes import fake_runs
 from tests.app.runs import TABLE
 
 
@@ -181,7 +182,8 @@ class TestFitForReal:
         return ("fit", table, "--target", "y", "--budget", "6s", "--models", "naive_bayes,decision_tree", *more)
 
     def test_from_a_table_to_predictions_and_explanations(self, table, here):
-        code, out, _ = ask(*self.fit(table))
+        with fake_runs():
+            code, out, _ = ask(*self.fit(table))
         assert code == 0
         assert all(len(line) <= 80 for line in out.splitlines())
         run = here / "mixed-run"

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-import foldwise
+from tests.app.fakes import fake_fit
 
 SIZE = 120
 
@@ -19,7 +19,7 @@ def table() -> pl.DataFrame:
 
 
 def test_classes(table: pl.DataFrame) -> None:
-    run = foldwise.fit(table.drop("z"), target="y", budget=20, models=["naive_bayes"], cv=4)
+    run = fake_fit(table.drop("z"), target="y", models=("naive_bayes",), cv=4, rows=True)
     frame = run.held_out
     classes = run.facts["task"]["classes"]
     truth = np.asarray(classes)[frame["truth"].to_numpy()]
@@ -37,7 +37,7 @@ def test_classes(table: pl.DataFrame) -> None:
 
 
 def test_quantities(table: pl.DataFrame) -> None:
-    run = foldwise.fit(table.drop("y"), target="z", budget=4, models=["knn"], cv=4, rows=False)
+    run = fake_fit(table.drop("y"), target="z", models=("knn",), cv=4)
     frame = run.held_out
     np.testing.assert_allclose(frame["truth"], table["z"].to_numpy()[frame["row"].to_numpy()])
     assert run.facts["largest_mistakes"] == []

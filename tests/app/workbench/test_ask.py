@@ -17,6 +17,7 @@ import foldwise
 from foldwise.app.workbench.one_row import ask_row, row_form, training_table
 from foldwise.errors import InputError
 from foldwise.storage import open_model
+from tests.app.fakes import fake_runs
 from tests.app.workbench.client import BenchClient
 
 ROWS = 60
@@ -36,10 +37,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table().write_csv(path / "a.csv")
     costs = foldwise.CostMatrix(("treat", "wait"), ("no", "yes"), np.array([[1.0, 1.0], [0.0, 5.0]]))
     shared = {"budget": 2, "seed": 0}
-    foldwise.fit(
-        path / "a.csv", target="ill", models=["naive_bayes"], costs=costs, coverage=0.9, out=path / "ill", **shared
-    )
-    foldwise.fit(path / "a.csv", target="price", models=["ridge"], coverage=0.9, out=path / "price", **shared)
+    with fake_runs():
+        foldwise.fit(
+            path / "a.csv", target="ill", models=["naive_bayes"], costs=costs, coverage=0.9, out=path / "ill", **shared
+        )
+        foldwise.fit(path / "a.csv", target="price", models=["ridge"], coverage=0.9, out=path / "price", **shared)
     return path
 
 

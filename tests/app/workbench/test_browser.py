@@ -15,6 +15,7 @@ import pytest
 import foldwise
 from foldwise.app.recording.status import RunStatus
 from foldwise.app.workbench.queue import is_alive
+from tests.app.fakes import fake_runs
 from tests.app.workbench.running import FOLDWISE, RunningBench, WatchedPage, wait_for
 
 
@@ -206,7 +207,8 @@ def test_the_keyboard_reaches_everything(browser: Any, folder: Path) -> None:
 @pytest.mark.slow
 def test_the_report_tab_prints_the_report(browser: Any, folder: Path) -> None:
     frame = pl.read_csv(folder.parent / "semicolons.csv", separator=";")
-    foldwise.fit(frame, target="answer", models=["naive_bayes"], budget=3, out=folder / "run")
+    with fake_runs():
+        foldwise.fit(frame, target="answer", models=["naive_bayes"], budget=3, out=folder / "run")
     with RunningBench(folder) as bench:
         context = browser.new_context()
         watched = WatchedPage(context, bench.base)

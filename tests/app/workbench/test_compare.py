@@ -12,6 +12,7 @@ import foldwise
 from foldwise.app.workbench.held_out_rows import read_held_out
 from foldwise.app.workbench.side_by_side import compare_runs, loss_difference
 from foldwise.evaluation import corrected_t_test
+from tests.app.fakes import fake_runs
 from tests.app.workbench.client import BenchClient
 from tests.app.workbench.test_ask import table
 
@@ -23,9 +24,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame = table(200).with_columns(noise=pl.Series(np.random.default_rng(1).normal(size=200)))
     frame.write_csv(path / "a.csv")
     shared = {"budget": 2, "seed": 0, "cv": 5}
-    foldwise.fit(frame, target="ill", models=["naive_bayes"], out=path / "good", **shared)
-    foldwise.fit(frame.select("noise", "ill"), target="ill", models=["naive_bayes"], out=path / "noise", **shared)
-    foldwise.fit(frame, target="price", models=["ridge"], out=path / "price", **shared)
+    with fake_runs():
+        foldwise.fit(frame, target="ill", models=["naive_bayes"], out=path / "good", **shared)
+        foldwise.fit(frame.select("noise", "ill"), target="ill", models=["naive_bayes"], out=path / "noise", **shared)
+        foldwise.fit(frame, target="price", models=["ridge"], out=path / "price", **shared)
     return path
 
 

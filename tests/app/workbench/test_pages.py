@@ -17,6 +17,7 @@ from foldwise.app.workbench.choices import ASKED, TableChoices, read_choices
 from foldwise.app.workbench.describing import describe
 from foldwise.app.workbench.worker import WorkerPool
 from foldwise.errors import InputError
+from tests.app.fakes import fake_runs
 from tests.app.workbench.client import BenchClient
 from tests.app.workbench.test_ask import table
 
@@ -30,8 +31,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages")
     table(120).write_csv(path / "a.csv")
     shared = {"budget": 3, "seed": 0}
-    foldwise.fit(path / "a.csv", target="ill", models=["naive_bayes"], out=path / "ill", **shared)
-    foldwise.fit(path / "a.csv", target="price", models=["ridge"], out=path / "price", **shared)
+    with fake_runs():
+        foldwise.fit(path / "a.csv", target="ill", models=["naive_bayes"], out=path / "ill", **shared)
+        foldwise.fit(path / "a.csv", target="price", models=["ridge"], out=path / "price", **shared)
     return path
 
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import foldwise
+from tests.app.fakes import fake_runs
 from tests.app.workbench.running import RunningBench, WatchedPage
 
 CLASSES = ("bird", "cat", "dog", "fish")
@@ -25,7 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     frame = pl.DataFrame({"x": truth + rng.normal(0, 1.2, 500), "z": truth % 2 + rng.normal(0, 0.8, 500)})
     frame = frame.with_columns(animal=pl.Series([CLASSES[k] for k in truth]))
     costs = foldwise.CostMatrix(CLASSES, CLASSES, COSTS)
-    foldwise.fit(frame, target="animal", models=["naive_bayes"], costs=costs, budget=3, seed=0, out=path / "run")
+    with fake_runs():
+        foldwise.fit(frame, target="animal", models=["naive_bayes"], costs=costs, budget=3, seed=0, out=path / "run")
     return path
 
 

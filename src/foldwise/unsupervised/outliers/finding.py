@@ -136,22 +136,9 @@ def unusual_rows(frame: pl.DataFrame, options: OutlierOptions, alpha: float) -> 
     rows = encoder.encode(frame)
     with Progress("methods") as progress:
         model, evidence = fit_outlier_model(rows, options, False, progress)
-    p = np.minimum(1.0, evidence.combined)
-    q = false_discovery_control(p, method="bh")
     finder = ReasonFinder(frame, encoder, rows, rows, model, evidence)
-    notes = (MODEL_WORDS, *tail_notes(model, rows.n_rows), left_out_words(encoder.left_out))
-    scores = -np.log10(evidence.combined)
-    return Outliers(
-        p,
-        q,
-        scores,
-        evidence.p_values,
-        alpha,
-        False,
-        explained(finder, p, q, scores, alpha),
-        tuple(filter(None, notes)),
-        encoder.left_out,
-    )
+    notes = (MODEL_WORDS, *tail_notes(model, rows.n_rows))
+    return outliers_of(finder, np.minimum(1.0, evidence.combined), alpha, False, notes)
 
 
 def new_outliers(frame: pl.DataFrame, reference: Any, options: OutlierOptions, alpha: float) -> Outliers:
@@ -179,26 +166,19 @@ def new_outliers(frame: pl.DataFrame, reference: Any, options: OutlierOptions, a
         model, _ = fit_outlier_model(training, options, True, progress)
     calibration = -np.log10(model.evidence(encoded.take(shuffled[n_training:])).combined)
     evidence = model.evidence(rows)
-    scores = -np.log10(evidence.combined)
-    p = conformal_p_values(scores, calibration)
-    q = false_discovery_control(p, method="bh")
+    p = conformal_p_values(-np.log10(evidence.combined), calibration)
     finder = ReasonFinder(frame, encoder, rows, training, model, evidence)
-    notes = (
-        GUARANTEE_WORDS.format(alpha=alpha),
-        size_note(len(calibration), normal.height, frame.height, alpha),
-        left_out_words(encoder.left_out),
-    )
-    return Outliers(
-        p,
-        q,
-        scores,
-        evidence.p_values,
-        alpha,
-        True,
-        explained(finder, p, q, scores, alpha),
-        tuple(filter(None, notes)),
-        encoder.left_out,
-    )
+    notes = (GUARANTEE_WORDS.format(alpha=alpha), size_note(len(calibration), normal.height, frame.height, alpha))
+    return outliers_of(finder, p, alpha, True, notes)
+
+
+def outliers_of(finder: ReasonFinder, p: Floats, alpha: float, guaranteed: bool, notes: tuple[str, ...]) -> Outliers:
+    """Flag rows by their p-values, and explain those that are flagged."""
+    q, scores = false_discovery_control(p, method="bh"), -np.log10(finder.evidence.combined)
+    left_out = finder.encoder.left_out
+    said = tuple(filter(None, (*notes, left_out_words(left_out))))
+    found = explained(finder, p, q, scores, alpha)
+    return Outliers(p, q, scores, finder.evidence.p_values, alpha, guaranteed, found, said, left_out)
 
 
 def conformal_p_values(scores: Floats, calibration: Floats) -> Floats:
