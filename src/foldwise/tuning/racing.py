@@ -19,11 +19,11 @@ from foldwise.folds.splits import Split
 from foldwise.tuning.dimensions import Space
 from foldwise.tuning.row_race import better_half
 from foldwise.tuning.strategies import strategy_of
-from foldwise.tuning.strategies.protocol import ForecastingStrategy, Trial, finished
+from foldwise.tuning.strategies.protocol import ForecastingStrategy, Strategy, Trial, finished
 
 
 @dataclass(frozen=True)
-class Racing:
+class Racing(Strategy):
     """Drop settings that are worse on a few folds, or with a part of the rows, whatever strategy proposed them.
 
     Parameters
@@ -74,22 +74,6 @@ class Racing:
     stop_early: bool = False
 
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
-        """Propose what the strategy proposes, unless it expects no improvement.
-
-        Parameters
-        ----------
-        space : mapping or list of mappings
-            The search space.
-        trials : sequence of Trial
-            All settings proposed so far.
-        rng : numpy.random.Generator
-            The generator of this call.
-
-        Returns
-        -------
-        sequence of dict
-            The settings to score next; empty when the search is over.
-        """
         one_of("rule", self.rule, ("test", "halving"))
         one_of("resource", self.resource, ("folds", "rows"))
         if self.resource == "rows" and self.rule != "halving":

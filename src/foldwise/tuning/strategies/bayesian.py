@@ -29,7 +29,15 @@ from foldwise.tuning.strategies.gaussian_process import (
     subset,
 )
 from foldwise.tuning.strategies.grid import design
-from foldwise.tuning.strategies.protocol import Trial, finished, is_tried, search_generator, trial_generator, untried
+from foldwise.tuning.strategies.protocol import (
+    Strategy,
+    Trial,
+    finished,
+    is_tried,
+    search_generator,
+    trial_generator,
+    untried,
+)
 from foldwise.tuning.strategies.unit_encoding import UnitEncoding
 from foldwise.tuning.strategies.warping import ScoreWarping
 
@@ -41,7 +49,7 @@ N_MAXIMA = 16  # sampled for "entropy"
 
 
 @dataclass(frozen=True)
-class Bayesian:
+class Bayesian(Strategy):
     """Model the score of all settings by a Gaussian process, and try the setting that looks most promising.
 
     The first settings fill the space evenly. Then a Gaussian process is fitted to all trials before each proposal, and
@@ -109,22 +117,6 @@ class Bayesian:
                 raise InputError(f"{name} must be at least {least}, got {value!r}.")
 
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
-        """Propose the setting with the highest acquisition.
-
-        Parameters
-        ----------
-        space : mapping or list of mappings
-            The search space.
-        trials : sequence of Trial
-            All settings proposed so far.
-        rng : numpy.random.Generator
-            The generator of this call.
-
-        Returns
-        -------
-        sequence of dict
-            One setting; empty if all settings of a finite space were tried.
-        """
         known = SearchSpace.of(space)
         n_initial = self.n_initial or min(10, len(known.columns) + 3)
         if len(trials) < n_initial:

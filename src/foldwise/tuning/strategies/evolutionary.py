@@ -12,11 +12,11 @@ from foldwise.folds.protocol import Params
 from foldwise.tuning.dimensions import Space
 from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.grid import design
-from foldwise.tuning.strategies.protocol import Trial, finished, search_generator, untried
+from foldwise.tuning.strategies.protocol import Strategy, Trial, finished, search_generator, untried
 
 
 @dataclass(frozen=True)
-class Evolutionary:
+class Evolutionary(Strategy):
     """Recombine and change the best settings, generation after generation.
 
     The first generation fills the space evenly. The parents of a setting are the winners of two tournaments among the
@@ -57,22 +57,6 @@ class Evolutionary:
         return self.population
 
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
-        """Propose a setting of the current generation.
-
-        Parameters
-        ----------
-        space : mapping or list of mappings
-            The search space.
-        trials : sequence of Trial
-            All settings proposed so far.
-        rng : numpy.random.Generator
-            The generator of this call.
-
-        Returns
-        -------
-        sequence of dict
-            One setting; empty if all settings of a finite space were tried.
-        """
         known, number = SearchSpace.of(space), len(trials)
         if number < self.population:
             first = design(known, self.population, search_generator(rng))[number]

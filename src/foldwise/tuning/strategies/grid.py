@@ -14,7 +14,7 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Params
 from foldwise.tuning.dimensions import Float, Int, Space, same
 from foldwise.tuning.space import SearchSpace, holds
-from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator
+from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, search_generator
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def grid_values(dimension: Any, n_points: int) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(Strategy):
     """Try settings that fill the space more evenly than random ones.
 
     Parameters
@@ -117,22 +117,6 @@ class Design:
     kind: Literal["sobol", "latin_hypercube"] = "sobol"
 
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
-        """Propose the settings of the design that have not been tried.
-
-        Parameters
-        ----------
-        space : mapping or list of mappings
-            The search space.
-        trials : sequence of Trial
-            All settings proposed so far.
-        rng : numpy.random.Generator
-            The generator of this call.
-
-        Returns
-        -------
-        sequence of dict
-            The settings; empty once they were tried.
-        """
         found = design(SearchSpace.of(space), self.size, search_generator(rng), self.kind)
         kept: list[Trial] = []
         for one in found:

@@ -19,7 +19,7 @@ from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.protocol import Params
 from foldwise.tuning.dimensions import Choice, Float, Int, SampledDimension, Space
 from foldwise.tuning.space import SearchSpace
-from foldwise.tuning.strategies.protocol import Trial, is_tried, search_generator, untried
+from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, search_generator, untried
 
 ATTEMPTS = 20  # to find a setting that was not tried
 BRANCH = "branch"
@@ -30,7 +30,7 @@ class StrategyError(FoldwiseError, ImportError):
 
 
 @dataclass(frozen=True)
-class OptunaStrategy(ABC):
+class OptunaStrategy(Strategy, ABC):
     """What both strategies share: the replay of the trials, and the next setting of a study."""
 
     @abstractmethod
@@ -42,22 +42,6 @@ class OptunaStrategy(ABC):
         """Tell a new study about the trials."""
 
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
-        """Propose the next setting of Optuna's sampler.
-
-        Parameters
-        ----------
-        space : mapping or list of mappings
-            The search space.
-        trials : sequence of Trial
-            All settings proposed so far.
-        rng : numpy.random.Generator
-            The generator of this call.
-
-        Returns
-        -------
-        sequence of dict
-            One setting; empty if all settings of a finite space were tried.
-        """
         optuna, known = load_optuna(type(self).__name__), SearchSpace.of(space)
         with quiet(optuna):
             study = OptunaStudy(
