@@ -41,7 +41,7 @@ class HasWeighting(Protocol):
         """None, "balanced" or a dict, as in scikit-learn."""
 
 
-LinearSetting = TypeVar("Setting", bound=HasWeighting)
+LinearSetting = TypeVar("LinearSetting", bound=HasWeighting)
 
 
 @dataclass(frozen=True)

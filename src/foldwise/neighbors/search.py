@@ -19,7 +19,7 @@ from foldwise.neighbors.kernels import TILE, CompiledDistance, Queries
 from foldwise.neighbors.selection import find_nearest, measure_all, sort_candidates
 from foldwise.neighbors.space import MetricSpace
 
-SearchResult = TypeVar("Found")
+SearchResult = TypeVar("SearchResult")
 Part = TypeVar("Part")
 
 QUERIES = 128  # searched together, so that fetching a block of training rows pays

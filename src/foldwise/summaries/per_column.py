@@ -23,7 +23,7 @@ class OneColumn(Protocol):
     def from_dict(cls, facts: dict[str, Any], n_classes: int) -> Any: ...
 
 
-ColumnSummary = TypeVar("Column", bound=OneColumn)
+ColumnSummary = TypeVar("ColumnSummary", bound=OneColumn)
 
 
 @dataclass(frozen=True)
