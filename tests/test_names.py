@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "foldwise"
@@ -24,10 +25,16 @@ BRITISH = re.compile(
 )
 
 
+@cache
+def parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+@cache
 def identifiers(text: str) -> set[str]:
     """Every name that a file defines or uses."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         for field in ("name", "id", "attr", "arg"):
             if isinstance(name := getattr(node, field, None), str):
                 found.add(name)
@@ -36,13 +43,13 @@ def identifiers(text: str) -> set[str]:
 
 def classes_of(text: str) -> list[str]:
     """The names of all classes of a file, also of those inside of functions."""
-    return [node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)]
+    return [node.name for node in ast.walk(parsed(text)) if isinstance(node, ast.ClassDef)]
 
 
 def aliases_of(text: str) -> dict[str, bool]:
     """The names at module level that are written like classes, and whether each is a type variable."""
     found = {}
-    for node in ast.parse(text).body:
+    for node in parsed(text).body:
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id=name)], value=value)
