@@ -182,7 +182,7 @@ class TestFitForReal:
         return ("fit", table, "--target", "y", "--budget", "6s", "--models", "naive_bayes,decision_tree", *more)
 
     def test_from_a_table_to_predictions_and_explanations(self, table, here):
-        with fake_runs():
+        with fake_runs(0.4):
             code, out, _ = ask(*self.fit(table))
         assert code == 0
         assert all(len(line) <= 80 for line in out.splitlines())
