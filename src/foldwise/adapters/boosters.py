@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,12 @@ class BoosterSession(ModelSession):
             yield from super().answer_group(settings, train, X_test, need)
             return
         longest = self.fit_alone(settings[int(np.argmax(np.array(sizes)))], train)
-        for size in sizes:
+        for setting, size in zip(settings, sizes, strict=True):
             if isinstance(longest, Failure):
                 yield longest
             else:
-                yield self.predict(TruncatedModel(longest, self.library.shorter(size or 1)), X_test, need)
+                shorter = TruncatedModel(longest, self.library.shorter(size or 1))
+                yield self.predict(shorter, X_test, need, partial(self.refit, setting, train))
 
 
 class TruncatedModel:

@@ -22,7 +22,7 @@ from sklearn.covariance import shrunk_covariance
 
 from foldwise.adapters.support import SKLEARN, Support, is_number
 from foldwise.folds.fallback import attempt, refitted
-from foldwise.folds.model_session import ModelSession
+from foldwise.folds.model_session import ModelSession, Refit
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
 Array = NDArray[Any]
@@ -109,10 +109,10 @@ class QuadraticSession(DecomposedSession):
             model.covariance_ = [scaling * axes @ axes.T for scaling, axes in pairs]
         return model
 
-    def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
+    def predict(self, model: Any, X_test: Any, need: Need, refit: Refit | None = None) -> Answer | Failure:
         shared, scores = copy.copy(model), cache(lambda: model._decision_function(X_test))
         shared._decision_function = lambda X: scores()  # used by labels, probabilities and decision values
-        answer = super().predict(shared, X_test, need & ~Need.MODEL)
+        answer = super().predict(shared, X_test, need & ~Need.MODEL, refit)
         return replace(answer, models=(model,)) if need & Need.MODEL and isinstance(answer, Answer) else answer
 
 

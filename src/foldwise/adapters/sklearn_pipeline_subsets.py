@@ -30,9 +30,9 @@ from foldwise.adapters.linear_session import GramSession, with_predictions
 from foldwise.adapters.linear_subsets import COLUMNS, LinearSubsets
 from foldwise.adapters.sklearn_pipelines import PipelineSession, SplitRequest, passes
 from foldwise.folds.caches import ByteBudget, KeyedCache
-from foldwise.folds.fallback import attempt
+from foldwise.folds.fallback import attempt, raise_hidden, refitted
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
-from foldwise.folds.protocol import Answer, Block, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Block, Failure, Need, Params, Rows
 
 KEPT_BYTES = 1 << 28  # of transformed rows
 EXACT = {nw.Float64, nw.Int64, nw.Int32, nw.Int16, nw.Int8, nw.UInt64, nw.UInt32, nw.UInt16, nw.UInt8, nw.Boolean}
@@ -118,8 +118,9 @@ class PipelineSubsets(SubsetRefitSession):
             if isinstance(answer, Answer) and answer.models is None:
                 yield indices, self._pipeline.among_all(answer, split.session)
             else:  # a fit of the last step raised, or its model could not predict
+                error = answer.error if isinstance(answer, Failure) else None
                 for i in indices:
-                    yield [i], self._alone(settings[i], train, test, need)
+                    yield [i], refitted(self._alone(settings[i], train, test, need), error)
 
     def _alone(self, setting: Params, train: Rows, test: Rows, need: Need) -> Any:
         return self.answer_alone(setting, train, self.test_table(setting, train, test), need)
@@ -130,14 +131,20 @@ class PipelineSubsets(SubsetRefitSession):
         known = self._splits.find(key)
         if known is not None:
             return known
-        made = None
+        made, error = None, None
         if len(train) and len(test):
-            made, _ = attempt(partial(self._prepared, train, test))  # a refit with the column at fault raises it again
+            made, error = attempt(partial(self._prepared, train, test))
+            # only subsets with the column at fault fail, so the error is compared with that of all columns
+            raise_hidden(error, partial(self._alone, self._every_column(), train, test, Need.LABELS | Need.VALUES))
         session, owners = (None, np.empty(0, dtype=np.intp)) if made is None else made
         own = np.arange(len(train) + len(test))
         found = SplitSubsets(session, owners, own[: len(train)], own[len(train) :], (train, test))
         n_bytes = 16 * len(owners) * len(own)
         return self._splits.keep(key, found) if self._budget.take(n_bytes) else found
+
+    def _every_column(self) -> dict[str, Any]:
+        assert self._pipeline.n_columns is not None
+        return {"columns": tuple(range(self._pipeline.n_columns))}
 
     def _prepared(self, train: Rows, test: Rows) -> tuple[LinearSubsets, NDArray[np.intp]] | None:
         """Fit the steps on all columns, and open a session of what they return; None if the split is refitted."""

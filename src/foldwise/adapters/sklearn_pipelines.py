@@ -120,7 +120,7 @@ class PipelineSession(ModelSession):
             if further is None or depends_on_order(self.bases[name]):
                 return False
             rows = further
-        session, _ = attempt(lambda: self.open_last(clone(self.bases[self.last]), rows, request))
+        session, _ = attempt(lambda: self.open_last(clone(self.bases[self.last]), rows, request))  # as above
         return session is not None and session.order_free
 
     def lazy(self, params: Params) -> frozenset[str]:

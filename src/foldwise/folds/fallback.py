@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -58,6 +58,31 @@ def refitted(answer: Result, error: Exception | None) -> Result:
     if error is not None and is_strict() and not has_failed(answer):
         raise error
     return answer
+
+
+def refitted_apart(answers: Iterable[Result], error: Exception | None) -> Iterator[Result]:
+    """The answers of refits of settings whose shared work failed. In strict mode, raise its error if no refit failed.
+
+    One invalid setting makes the shared work of all of them fail, so a single failure explains the error.
+    """
+    explained = False
+    for answer in answers:
+        explained = explained or has_failed(answer)
+        yield answer
+    if not explained:
+        refitted(None, error)
+
+
+def raise_hidden(error: Exception | None, refit: Callable[[], object]) -> None:
+    """In strict mode, raise the error of shared work unless the refit, which is only done then, fails too.
+
+    For work whose error does not reach the settings that are refitted because of it, such as reading the whole table.
+    """
+    if error is None or not is_strict():
+        return
+    answer, failed = attempt(refit)
+    if failed is None:
+        refitted(answer, error)
 
 
 def has_failed(answer: object) -> bool:
