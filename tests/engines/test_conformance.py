@@ -72,6 +72,12 @@ def test_linear_models(engine: str, request: pytest.FixtureRequest, tmp_path: Pa
     model = fit_facts(RidgeClassifier(alpha=0.5), facts)
     peer = RidgeClassifier(alpha=0.5).fit(X, frame["label"].to_numpy())
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-6, atol=1e-9)
+    assert (model.get_params(), model.classes_.tolist()) == (peer.get_params(), peer.classes_.tolist())
+    X[:, 0] += 1e8
+    scores = model.decision_function(X)
+    expected = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+    assert (model.predict(X) == model.classes_[expected.astype(int)]).all()
+    X[:, 0] -= 1e8
     assert quantity.classes is None
     for estimator in (LinearRegression(), Ridge(alpha=2.0)):
         peer = estimator.fit(X[:, :2], X[:, 2])

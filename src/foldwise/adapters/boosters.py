@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.adapters.support import Support, TestedVersions, is_whole
+from foldwise.adapters.support import CATBOOST, LIGHTGBM, XGBOOST, Support, TestedVersions, is_whole
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
@@ -50,21 +50,21 @@ def catboost_exact(params: Params) -> bool:
 
 LIBRARIES = {
     "LGBM": BoosterLibrary(
-        TestedVersions("lightgbm", "LightGBM", (4, 5), (4, 7)),
+        LIGHTGBM,
         ("n_estimators",),
         100,
         lambda size: {"num_iteration": size},
         lightgbm_exact,
     ),
     "XGB": BoosterLibrary(
-        TestedVersions("xgboost", "XGBoost", (3, 0), (3, 2)),
+        XGBOOST,
         ("n_estimators",),
         100,
         lambda size: {"iteration_range": (0, size)},
         xgboost_exact,
     ),
     "CatBoost": BoosterLibrary(
-        TestedVersions("catboost", "CatBoost", (1, 2), (1, 2)),
+        CATBOOST,
         ("iterations", "n_estimators", "num_boost_round", "num_trees"),
         1000,
         lambda size: {"ntree_end": size},

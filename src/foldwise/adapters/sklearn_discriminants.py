@@ -50,7 +50,7 @@ class DecomposedSession(ModelSession):
 
     @abstractmethod
     def decompose(self, model: Any, train: Rows) -> Any:
-        """The parts of the training rows, from a fit of the model."""
+        """The parts of the training rows, from a fit of the model; None for refits."""
 
     @abstractmethod
     def finish(self, parts: Any, values: Params) -> Any:
@@ -149,7 +149,7 @@ class LinearSession(DecomposedSession):
             return frozenset({"priors"}) if merged["shrinkage"] is None else frozenset()
         return frozenset(self.neutral)
 
-    def decompose(self, model: Any, train: Rows) -> Scatter:
+    def decompose(self, model: Any, train: Rows) -> Scatter | None:
         parts: list[Scatter] = []
         solver = {"svd": "_solve_svd", "lsqr": "_solve_lstsq", "eigen": "_solve_eigen"}[model.solver]
 
@@ -164,7 +164,7 @@ class LinearSession(DecomposedSession):
         setattr(model, solver, solve)
         self.fit(model, train)
         delattr(model, solver)
-        return parts[0]
+        return parts[0] if SUPPORT["LinearDiscriminantAnalysis"].has_fitted(model) else None
 
     def finish(self, parts: Scatter, values: Params) -> Any:
         shrinkage, priors = values.get("shrinkage"), values["priors"]
@@ -259,6 +259,7 @@ SUPPORT = {
         SKLEARN,
         ("_solve_svd", "_solve_lstsq", "_solve_eigen"),
         ("sklearn.discriminant_analysis._class_means", "sklearn.discriminant_analysis._cov"),
+        fitted=("_max_components",),
     ),
 }
 

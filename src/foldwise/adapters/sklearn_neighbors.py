@@ -36,7 +36,7 @@ from foldwise.folds.nearest import (
     is_known,
 )
 from foldwise.folds.nearest.lists import LazyLists, ListStore
-from foldwise.folds.nearest.tie_search import is_usual
+from foldwise.folds.nearest.tie_search import THREADS, is_usual
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
@@ -146,10 +146,7 @@ def finished(split: NeighborSplit, batch: KNNBatch, need: Need) -> Answer:
 
 SUPPORT = Support(
     SKLEARN,
-    functions=(
-        "sklearn.neighbors.NearestNeighbors._kneighbors_reduce_func",
-        "sklearn.utils._openmp_helpers._openmp_effective_n_threads",
-    ),
+    functions=("sklearn.neighbors.NearestNeighbors._kneighbors_reduce_func", THREADS),
 )
 
 

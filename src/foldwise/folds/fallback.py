@@ -16,10 +16,11 @@ from foldwise.errors import FoldwiseWarning
 from foldwise.folds.protocol import Answer, Failure
 
 VARIABLE = "FOLDWISE_STRICT"
+REFITTED = "models are refitted one by one. Results are correct, but take longer."
 
 Result = TypeVar("Result")
 
-_reported: set[tuple[str, str]] = set()
+_reported: set[tuple[str, str, str]] = set()
 
 
 class FallbackWarning(FoldwiseWarning):
@@ -92,9 +93,8 @@ def has_failed(answer: object) -> bool:
     return isinstance(answer, Failure)
 
 
-def report_fallback(library: str, reason: str) -> None:
-    """Warn that models of a library are refitted, once for each reason."""
-    if (library, reason) not in _reported:
-        _reported.add((library, reason))
-        message = f"{library}: {reason}, so models are refitted one by one. Results are correct, but take longer."
-        warnings.warn(message, FallbackWarning, stacklevel=2)
+def report_fallback(library: str, reason: str, otherwise: str = REFITTED) -> None:
+    """Warn that shared work for models of a library is off, once for each reason and consequence."""
+    if (library, reason, otherwise) not in _reported:
+        _reported.add((library, reason, otherwise))
+        warnings.warn(f"{library}: {reason}, so {otherwise}", FallbackWarning, stacklevel=2)
