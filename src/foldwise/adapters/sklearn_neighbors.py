@@ -20,11 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.adapters.support import SKLEARN, Support, is_whole
-from foldwise.folds.caches import IdentityCache
-from foldwise.folds.fallback import attempt, raise_hidden
-from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
-from foldwise.folds.nearest import (
+from foldwise.adapters.nearest import (
     Distance,
     DistanceLists,
     KNNBatch,
@@ -35,8 +31,12 @@ from foldwise.folds.nearest import (
     by_tree,
     is_known,
 )
-from foldwise.folds.nearest.lists import LazyLists, ListStore
-from foldwise.folds.nearest.tie_search import THREADS, is_usual
+from foldwise.adapters.nearest.tie_search import THREADS, is_usual
+from foldwise.adapters.support import SKLEARN, Support, is_whole
+from foldwise.folds.caches import IdentityCache
+from foldwise.folds.fallback import attempt, raise_hidden
+from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
+from foldwise.folds.neighbor_lists import LazyLists, ListStore
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 

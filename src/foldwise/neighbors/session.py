@@ -20,10 +20,10 @@ from sklearn.base import clone
 from foldwise.data.arguments import check_jobs
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.caches import KeyedCache
-from foldwise.folds.fallback import attempt, refitted, refitted_apart
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
-from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, Search
+from foldwise.folds.neighbor_lists import LazyLists, ListStore, NeighborLists, Search
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec

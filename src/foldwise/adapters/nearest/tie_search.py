@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.metrics import pairwise_distances
 
-from foldwise.folds.nearest.distances import Distance, NumericTable
+from foldwise.adapters.nearest.distances import Distance, NumericTable
 from foldwise.folds.protocol import Rows
 
 BATCH_CELLS = 1 << 21  # distances at a time

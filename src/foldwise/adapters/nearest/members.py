@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.distances import Slack
-from foldwise.folds.nearest.lists import NeighborLists
+from foldwise.adapters.nearest.distances import Slack
+from foldwise.folds.neighbor_lists import NeighborLists
 from foldwise.folds.protocol import Rows
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Indices, Ints, Members, Ties
-from foldwise.folds.nearest.votes import FINE, off_share, zeros_of
+from foldwise.adapters.nearest.members import Floats, Indices, Ints, Members, Ties
+from foldwise.adapters.nearest.votes import FINE, off_share, zeros_of
 
 
 def means(

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from foldwise.folds.nearest.members import Floats, Indices, Ints, Members, Ties
+from foldwise.adapters.nearest.members import Floats, Indices, Ints, Members, Ties
 
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-300  # for smaller d, 1/d may be infinite
