@@ -9,7 +9,7 @@ import numpy as np
 
 from foldwise.adapters.linear_facts import TrainingFacts
 from foldwise.adapters.linear_session import GramSession, Solution, kept, with_predictions
-from foldwise.folds.audit import equal_settings
+from foldwise.folds.abilities import equal_settings
 from foldwise.folds.groups import group_by
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
 from foldwise.folds.protocol import Block, Need, Params, Rows
