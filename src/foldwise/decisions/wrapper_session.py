@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import sklearn
 
+from foldwise.folds.abilities import work_shared
 from foldwise.folds.groups import group_by, group_settings, params_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.opening import open_session
@@ -49,7 +50,11 @@ class WrapperSession(ModelSession):
 
     @property
     def shares(self) -> str:  # type: ignore[override]
-        return self.inner.shares if self.inner.shares != "refit" else "answers of the wrapped estimator"
+        return self.shares_of([{}])
+
+    def shares_of(self, settings: Sequence[Params]) -> str:
+        shared = work_shared(self.inner, [inside(setting) for setting in settings])
+        return shared if shared != "refit" else "answers of the wrapped estimator"
 
     def lazy(self, params: Params) -> frozenset[str]:
         if not self.can_share(params):

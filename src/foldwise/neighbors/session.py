@@ -70,17 +70,19 @@ class KNNSession(ModelSession):
         self._table = table
         self._encoded: KeyedCache[EncodedRows] = KeyedCache()  # by column roles and power
         self._store: ListStore[MeasuredTable | Exception] = ListStore()
-        self._used: KeyedCache[bool] = KeyedCache()  # whether a distance that learns (True), or not (False), was used
 
     @property
     def shares(self) -> str:  # type: ignore[override]
-        """What the settings evaluated so far have shared; before any, what the estimator's own setting would share."""
-        used = [learns for learns in (True, False) if self._used.find(learns)]
-        if len(used) == 2:
+        """What settings with the estimator's own distance share."""
+        return self.shares_of([{}])
+
+    def shares_of(self, settings: Sequence[Params]) -> str:
+        """Whether valid settings share neighbors among all splits, or only within each."""
+        tables = map(self._measured, settings)
+        learns = {table.distance.learns for table in tables if isinstance(table, MeasuredTable)}
+        if len(learns) == 2:
             return "neighbors, in part of each split"
-        own = None if used else self._measured({})
-        learns = used[0] if used else not isinstance(own, MeasuredTable) or own.distance.learns
-        return "neighbors of each split" if learns else "neighbors"
+        return "neighbors" if learns == {False} else "neighbors of each split"
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
@@ -155,7 +157,6 @@ class KNNSession(ModelSession):
         need: Need,
     ) -> Iterator[IndexedAnswer]:
         """Answer settings that share a distance."""
-        self._used.keep(table.distance.learns, True)
         depth = min(len(train), 1 + max(voting.k for voting in votings.values()))
         targets = self._targets(train)
         found, error = attempt(partial(self._nearest, table, targets, train, test, depth))
