@@ -133,5 +133,4 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Bo
     """A session for one output and no fit parameters other than sample_weight."""
     if set(fit_params) - {"sample_weight"}:
         return None
-    session = BoosterSession(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return BoosterSession.with_target(estimator, X, y, fit_params)

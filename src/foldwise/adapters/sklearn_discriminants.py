@@ -269,5 +269,4 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> De
     if get_config()["array_api_dispatch"] or not (hasattr(X, "shape") or isinstance(X, list)):
         return None
     kind = LinearSession if type(estimator).__name__ == "LinearDiscriminantAnalysis" else QuadraticSession
-    session = kind(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return kind.with_target(estimator, X, y, fit_params)

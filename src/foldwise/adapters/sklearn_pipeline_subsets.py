@@ -108,7 +108,7 @@ class PipelineSubsets(SubsetRefitSession):
         split = self._split(train, test)
         if split.session is None:
             for i in range(len(settings)):
-                yield [i], self._alone(settings[i], train, test, need)
+                yield [i], self.answer_by_refit(settings[i], train, test, need)
             return
         # a scorer that needs more than predictions asks for the model itself
         asked = Need(with_predictions(need) & ~Need.MODEL)
@@ -120,10 +120,7 @@ class PipelineSubsets(SubsetRefitSession):
             else:  # a fit of the last step raised, or its model could not predict
                 error = answer.error if isinstance(answer, Failure) else None
                 for i in indices:
-                    yield [i], refitted(self._alone(settings[i], train, test, need), error)
-
-    def _alone(self, setting: Params, train: Rows, test: Rows, need: Need) -> Any:
-        return self.answer_alone(setting, train, self.test_table(setting, train, test), need)
+                    yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
 
     def _split(self, train: Rows, test: Rows) -> SplitSubsets:
         """The transformed rows of a split; kept while there is room, because a selection asks for them many times."""
@@ -135,7 +132,7 @@ class PipelineSubsets(SubsetRefitSession):
         if len(train) and len(test):
             made, error = attempt(partial(self._prepared, train, test))
             # only subsets with the column at fault fail, so the error is compared with that of all columns
-            raise_hidden(error, partial(self._alone, self._every_column(), train, test, Need.LABELS | Need.VALUES))
+            raise_hidden(error, partial(self.answer_by_refit, self._every_column(), train, test, Need.LABELS | Need.VALUES))
         session, owners = (None, np.empty(0, dtype=np.intp)) if made is None else made
         own = np.arange(len(train) + len(test))
         found = SplitSubsets(session, owners, own[: len(train)], own[len(train) :], (train, test))

@@ -326,8 +326,7 @@ class PipelineSession(ModelSession):
     def _refit(self, indices: Iterable[int], request: SplitRequest, error: Exception | None) -> Iterator[IndexedAnswer]:
         """Refit whole pipelines, because of `error` if there was one."""
         for i in indices:
-            rows = take_rows(self.X, request.test)
-            answer = self.answer_alone(request.settings[i], request.train, rows, request.need)
+            answer = self.answer_by_refit(request.settings[i], request.train, request.test, request.need)
             yield [i], refitted(answer, error)
 
     def _globally(self, answer: Answer, session: FoldSession, rows: PreparedRows) -> Answer:

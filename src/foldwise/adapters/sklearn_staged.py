@@ -343,5 +343,4 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> St
     """A session for an ensemble with one output and no fit parameters other than sample_weight."""
     if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit
         return None
-    session = StagedSession(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return StagedSession.with_target(estimator, X, y, fit_params)

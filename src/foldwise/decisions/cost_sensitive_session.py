@@ -41,7 +41,7 @@ class CostSensitiveSession(WrapperSession):
             return answer
         proba = answer.probabilities()
         if proba is None:  # the refit raises the error
-            return self._alone(setting, train, test, need)
+            return self.answer_by_refit(setting, train, test, need)
         assert isinstance(self.target, Labels)
         present = np.unique(self.target.codes[train])
         try:
@@ -61,7 +61,7 @@ class CostSensitiveSession(WrapperSession):
 
         labels, error = attempt(decide)
         if labels is None:  # actions that are not classes, or invalid costs of a row: a scorer calls the model itself
-            raise_hidden(error, partial(self._alone, setting, train, test, Need.LABELS))
+            raise_hidden(error, partial(self.answer_by_refit, setting, train, test, Need.LABELS))
             return replace(shares, models=models or (self.model(setting, train),))
         return replace(shares, labels=labels[None])
 

@@ -31,7 +31,6 @@ from foldwise.folds.groups import value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.randomness import TableSize, is_repeatable
-from foldwise.folds.rows import take_rows
 
 Key = tuple[Any, ...]
 
@@ -214,7 +213,7 @@ class EnsembleSession(ModelSession):
             answer, error = attempt(lambda: (split or MembersOnSplit(self, [shared], train, test)).answer(shared))
             if answer is not None:
                 return answer
-        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), error)
+        return refitted(self.answer_by_refit(setting, train, test, need), error)
 
 
 class MembersOnSplit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,12 @@ class ModelSession:
         self.target = target_of(estimator, y, self.n_rows)
         # read once: scikit-learn inspects the signature on each call
         self.own_params: dict[str, Any] = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+
+    @classmethod
+    def with_target(cls, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Self | None:
+        """A session, or None if metrics cannot read its target, such as one with several columns."""
+        session = cls(estimator, X, y, fit_params)
+        return None if session.target is None else session
 
     def lazy(self, params: Params) -> frozenset[str]:
         return frozenset()
@@ -74,6 +80,11 @@ class ModelSession:
         """The answer to one setting by a refit."""
         model = self.fit_alone(setting, train)
         return model if isinstance(model, Failure) else self.predict(model, X_test, need)
+
+    def answer_by_refit(self, setting: Params, train: Rows, test: Rows, need: Need) -> Answer | Failure:
+        """The same for rows of the table."""
+        model = self.fit_alone(setting, train)
+        return model if isinstance(model, Failure) else self.predict(model, self.test_table(setting, train, test), need)
 
     def merged(self, setting: Params) -> dict[str, Any]:
         """The parameters of the estimator, updated by a setting."""

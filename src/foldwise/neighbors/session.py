@@ -25,7 +25,6 @@ from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.neighbor_lists import LazyLists, ListStore, NeighborLists, Search
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
-from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows, column_roles, dense_table
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
@@ -94,8 +93,7 @@ class KNNSession(ModelSession):
             for i in group:
                 voting, error = self._checked_voting(table, settings[i], len(train))
                 if voting is None:  # the refit raises the error
-                    alone = self.answer_alone(settings[i], train, take_rows(self.X, test), need)
-                    yield [i], refitted(alone, error)
+                    yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
                 else:
                     votings[i] = voting
             if isinstance(table, MeasuredTable) and votings:
@@ -162,8 +160,7 @@ class KNNSession(ModelSession):
         found, error = attempt(partial(self._nearest, table, targets, train, test, depth))
         if found is None:  # the distance cannot be learned: each setting fails by itself
             for i in votings:
-                alone = self.answer_alone(settings[i], train, take_rows(self.X, test), need)
-                yield [i], refitted(alone, error)
+                yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
             return
         for group in group_votings(votings):
             most = max(1, BLOCK_CELLS // max(1, len(test) * targets.n_classes)) if need & ~Need.LABELS else len(group)
