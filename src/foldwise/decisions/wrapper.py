@@ -38,7 +38,7 @@ class AroundEstimator(BaseEstimator):  # type: ignore[misc]
                 delattr(self, name)  # of an earlier fit
 
     def _inner_tags(self) -> Any:
-        """The tags of the wrapped estimator; None if it is none."""
+        """The tags of the wrapped estimator; None if `fit` would refuse it."""
         has_tags = hasattr(self.estimator, "fit") and not isinstance(self.estimator, type)
         return get_tags(self.estimator) if has_tags else None
 
