@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 import foldwise
 from foldwise import GridSearchCV, HalvingGridSearchCV, KNNClassifier, NaiveBayes, RandomizedSearchCV, SearchCV
-from foldwise.evaluation.metrics import find_metric
+from foldwise.evaluation.metrics import metrics_of
 from foldwise.evaluation.metrics.protocol import HasScorer
 from foldwise.evaluation.metrics.routed import RoutedMetric
-from foldwise.folds import open_session, open_subsets
+from foldwise.folds import Need, open_session, open_subsets
 from foldwise.folds.abilities import (
     DescribesSharing,
     ExpectsSplits,
@@ -72,7 +72,7 @@ def test_what_is_shared_depends_on_the_settings_only():
         assert session.shares == work_shared(session, [same]) == "neighbors"
         assert work_shared(session, [scaled]) == "neighbors of each split"
         assert work_shared(session, [same, scaled, {"scale": "nonsense"}]) == "neighbors, in part of each split"
-        list(session.answer([scaled], np.arange(30), np.arange(30, 40), find_metric("accuracy").need))
+        list(session.answer([scaled], np.arange(30), np.arange(30, 40), Need.LABELS))
     assert work_shared(open_session(GaussianNB(), X, CLASSES), [{}]) == "summaries"
 
 
@@ -84,7 +84,7 @@ def test_estimators_and_transformers():
 
 
 def test_metrics_with_other_metadata_than_weights_use_their_scorer():
-    metric = find_metric("accuracy")
+    metric = metrics_of("accuracy", NaiveBayes())[0]["score"]
     assert isinstance(metric, HasScorer)
     assert RoutedMetric(metric, {"sample_weight": None}).metric is metric
     assert RoutedMetric(metric, {"other": None}).metric is metric.by_scorer
