@@ -58,6 +58,8 @@ def test_sessions():
     assert not isinstance(gram, HasEqualSettings)
     assert equal_settings(gram, {}) == []
     assert equal_settings(open_session(Lasso(), X, VALUES), {"alpha": 0.1}) == [{"alpha": 0.1, "precompute": True}]
+    descent = open_subsets(make_pipeline(StandardScaler(), Lasso(0.1)), X, VALUES)  # before it has answered anything
+    assert equal_settings(descent, {"columns": (0,)}) == [{"columns": (0,), "lasso__precompute": True}]
     for estimator in (Ridge(), make_pipeline(StandardScaler(), Ridge())):
         subsets = open_subsets(estimator, X, VALUES)
         assert isinstance(subsets, HasRefitType)

@@ -46,7 +46,7 @@ class DescentSession(GramSession[DescentSetting]):
 
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """Settings with the same minimum, whose refits show how far equally right answers lie apart."""
-        return [] if self.merged(setting)["precompute"] else [{**setting, "precompute": True}]
+        return [{**setting, **other} for other in equal_params(self.merged(setting))]
 
     def plain(self, params: dict[str, Any]) -> DescentSetting | None:
         max_iter, ratio, seed = params["max_iter"], params.get("l1_ratio", 1.0), params["random_state"]
@@ -90,6 +90,11 @@ class DescentSession(GramSession[DescentSetting]):
             ends = (one.max_iter, one.tol)
             w[:] = descend(w, l1, l2, gram, moment, length, *ends, rng, False, False, True)[0]
         return Solution.of(coef, intercepts, facts, np.isfinite(coef).all(axis=(1, 2)))
+
+
+def equal_params(params: Params) -> list[dict[str, Any]]:
+    """Other parameters of a linear model with the same minimum; none if its solution does not stop at a tolerance."""
+    return [] if params.get("precompute", True) else [{"precompute": True}]
 
 
 SUPPORT = Support(SKLEARN, functions=(DESCENT,))

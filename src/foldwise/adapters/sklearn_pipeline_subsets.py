@@ -28,6 +28,7 @@ from sklearn.preprocessing import (
 
 from foldwise.adapters.linear_session import GramSession, with_predictions
 from foldwise.adapters.linear_subsets import COLUMNS, LinearSubsets
+from foldwise.adapters.sklearn_lasso import equal_params
 from foldwise.adapters.sklearn_pipelines import PipelineSession, SplitRequest, passes
 from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.fallback import attempt, raise_hidden, refitted
@@ -96,9 +97,8 @@ class PipelineSubsets(SubsetRefitSession):
 
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """The same subset with parameters of the last step that lead to the same solution."""
-        known = [one.session for one in self._splits.values() if one.session is not None]
-        found = known[0].equal_settings({}) if known else []
         last = self._pipeline.last
+        found = equal_params(self._pipeline.bases[last].get_params(deep=False))
         return [{**setting, **{f"{last}__{name}": value for name, value in one.items()}} for one in found]
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
@@ -132,7 +132,8 @@ class PipelineSubsets(SubsetRefitSession):
         if len(train) and len(test):
             made, error = attempt(partial(self._prepared, train, test))
             # only subsets with the column at fault fail, so the error is compared with that of all columns
-            raise_hidden(error, partial(self.answer_by_refit, self._every_column(), train, test, Need.LABELS | Need.VALUES))
+            need = Need.LABELS | Need.VALUES
+            raise_hidden(error, partial(self.answer_by_refit, self._every_column(), train, test, need))
         session, owners = (None, np.empty(0, dtype=np.intp)) if made is None else made
         own = np.arange(len(train) + len(test))
         found = SplitSubsets(session, owners, own[: len(train)], own[len(train) :], (train, test))
