@@ -42,7 +42,10 @@ DECLARED |= {"watch", "keep"}
 def test_no_declared_ability_is_asked_for_by_an_attribute():
     found = []
     for path in sorted(Path(foldwise.__file__).parent.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        if not any(f'"{name}"' in text for name in DECLARED) or "attr(" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr"):
                 names = {one.value for one in node.args[1:] if isinstance(one, ast.Constant)}
                 found += [f"{path.name}:{node.lineno}: {name}" for name in sorted(map(str, names)) if name in DECLARED]

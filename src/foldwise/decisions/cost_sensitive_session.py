@@ -59,9 +59,9 @@ class CostSensitiveSession(WrapperSession):
             action, _ = costs.decide(proba[0][:, present], X)
             return class_indices(costs.actions, classes)[action]
 
-        labels, error = attempt(decide)
+        labels, undecided = attempt(decide)
         if labels is None:  # actions that are not classes, or invalid costs of a row: a scorer calls the model itself
-            raise_hidden(error, partial(self.answer_by_refit, setting, train, test, Need.LABELS))
+            raise_hidden(undecided, partial(self.answer_by_refit, setting, train, test, Need.LABELS))
             return replace(shares, models=models or (self.model(setting, train),))
         return replace(shares, labels=labels[None])
 

@@ -1,4 +1,4 @@
-"""What a session or an estimator may offer beyond the fold session: one protocol per ability, asked for by `isinstance`.
+"""What a session or an estimator may offer beyond the fold session: one protocol per ability, read by `isinstance`.
 
 `LeaveOneOutSession` and `HasSubsets` are declared in `folds/protocol.py`.
 """
@@ -62,7 +62,7 @@ class FitsFacts(Protocol):
 
 @runtime_checkable
 class FitsSettings(Protocol):
-    """A transformer that can be fitted for several settings at once; its `fit_transform` equals `fit` and `transform`."""
+    """A transformer that is fitted for several settings at once; its `fit_transform` equals `fit` and `transform`."""
 
     shared_params: frozenset[str]  # the parameters in which these settings may differ
 

@@ -26,7 +26,9 @@ MARGIN = 1e-9  # of the tails of a distribution: an infinite value is not drawn
 class Dimension(Protocol):
     """The values that one parameter may have."""
 
-    when: Condition | None  # the values of other parameters that this one needs
+    @property
+    def when(self) -> Condition | None:
+        """The values of other parameters that this one needs."""
 
     @property
     def n_values(self) -> float:
