@@ -71,7 +71,7 @@ class StagedSession(ModelSession):
                 done += 1
 
     def answer_stage(
-        self, predictor: StagedPredictor, size: int, X_test: Any, need: Need, refit: Refit
+        self, predictor: StagedPredictor, size: int, X_test: Any, need: Need, refit: Refit | None = None
     ) -> Answer | Failure:
         """The predictions of the model of this size; sizes must be requested in ascending order."""
         try:
