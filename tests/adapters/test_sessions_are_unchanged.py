@@ -35,10 +35,12 @@ from foldwise import (
     KNNRegressor,
     NaiveBayes,
 )
+from foldwise.adapters.sklearn_pipeline_subsets import PipelineSubsets
 from foldwise.folds import Failure, Need, RefitSession, open_session
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.model_session import SubsetRefitSession
 from foldwise.folds.splits import LeaveOneOutSplits
+from foldwise.models import TransformedTarget
 from foldwise.models.coded_labels import CodedLabels
 
 QUIET = {"verbose": False, "allow_writing_files": False}
@@ -55,6 +57,7 @@ ESTIMATORS = {
     "pipeline": (make_pipeline(StandardScaler(), GaussianNB()), {"gaussiannb__var_smoothing": 0.1}),
     "our naive Bayes": (NaiveBayes(), {"var_floor": 0.1}),
     "our neighbors": (KNNClassifier(n_neighbors=3), {"n_neighbors": 2}),
+    "our neighbors at two scales": (KNNClassifier(n_neighbors=3), {"scale": "standard"}),
     "costs": (CostSensitive(NaiveBayes(), costs=[[0.0, 1.0], [2.0, 0.0]]), {"estimator__var_floor": 0.1}),
     "calibration": (Calibrated(NaiveBayes(), cv=2), {"estimator__var_floor": 0.1}),
     "balance": (Balanced(NaiveBayes(), method="over", random_state=0), {"estimator__var_floor": 0.1}),
@@ -81,6 +84,7 @@ REGRESSORS = {
         EnsembleRegressor({"knn": KNNRegressor(), "tree": DecisionTreeRegressor(random_state=0)}),
         {"knn__n_neighbors": 2},
     ),
+    "a transformed target": (TransformedTarget(Ridge(), transform="yeo-johnson"), {"regressor__alpha": 0.1}),
     "LightGBM": (LGBMRegressor(n_estimators=4, n_jobs=1, verbose=-1), {"n_estimators": 2}),
     "XGBoost": (XGBRegressor(n_estimators=4, n_jobs=1), {"n_estimators": 2}),
 }
@@ -109,10 +113,14 @@ def test_counts_and_subsets(rng):
     assert subsets is not None
     assert_unchanged(subsets, settings)
     assert_unchanged(open_session(RidgeClassifier(), X, y).subsets(), settings)
+    pipeline = open_session(make_pipeline(StandardScaler(), Ridge()), X, rng.normal(size=60)).subsets()
+    assert isinstance(pipeline, PipelineSubsets)
+    assert_unchanged(pipeline, settings)
 
 
 def assert_unchanged(session, settings):
     before = {name: (value, contents(value)) for name, value in vars(session).items()}
+    described = session.shares, session.threads, session.order_free
     everything = Need.MODEL | (Need.VALUES if is_regressor(session.estimator) else Need.LABELS | Need.PROBA)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,6 +138,7 @@ def assert_unchanged(session, settings):
     replaced = [name for name, (value, _) in before.items() if after[name] is not value]
     filled = [name for name, (value, inside) in before.items() if contents(value) != inside]
     assert replaced == filled == []
+    assert (session.shares, session.threads, session.order_free) == described
 
 
 def contents(value):

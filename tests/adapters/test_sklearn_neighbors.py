@@ -18,9 +18,9 @@ from sklearn.model_selection import KFold, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from foldwise import GridSearchCV
+from foldwise.adapters.nearest import searching
 from foldwise.adapters.sklearn_neighbors import NeighborSession
 from foldwise.folds import Answer, Failure, Need, RefitSession, open_session
-from foldwise.folds.nearest import searching
 from foldwise.folds.tolerance import are_close
 from foldwise.testing import check_foldable
 from tests.searches import assert_same_choice, assert_same_ranks

@@ -346,8 +346,8 @@ def test_the_number_of_training_rows_decides_whether_histograms_are_random():
     session = open_session(model, X[:18_000], y[:18_000])
     assert session.lazy({}) == {"max_iter"}
     settings = sizes_of(model, [1, 2])
-    assert session.fit_longest(settings, np.arange(10_000)).n_iter_ == 2
-    assert session.fit_longest(settings, np.arange(10_001)) is None
+    assert session.fit_longest(settings, np.arange(10_000))[0].n_iter_ == 2
+    assert session.fit_longest(settings, np.arange(10_001)) == (None, None)
     assert [one.n_iter_ for one in session.fit_group(settings, np.arange(10_001))] == [1, 2]
     assert not session.layout.repeatable({**model.get_params(), "early_stopping": False}, 200_001)
 
@@ -395,7 +395,7 @@ def test_members_are_asked_once(monkeypatch):
         )
         model = kind(random_state=0)
         session = open_session(model, X, y)
-        longest = session.fit_longest(sizes_of(model, [6, 2, 4]), np.arange(40))
+        longest, _ = session.fit_longest(sizes_of(model, [6, 2, 4]), np.arange(40))
         predictor = session.layout.predictor(longest, X[40:], ALL, session.layout.cut)
         asked.clear()
         for size in (2, 4, 6):

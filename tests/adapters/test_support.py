@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import ast
+import sys
+import tomllib
 import warnings
 from importlib import import_module
+from pathlib import Path
 
 import lightgbm
 import numpy as np
 import pytest
 import sklearn
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.tree import DecisionTreeClassifier
 
-from foldwise import GridSearchCV
+from foldwise import GridSearchCV, adapters
+from foldwise.adapters.nearest.tie_search import THREADS
 from foldwise.adapters.registry import ADAPTERS
+from foldwise.adapters.sklearn_lasso import DESCENT
+from foldwise.adapters.support import LIBRARIES
 from foldwise.folds import fallback, open_session
 from foldwise.folds.fallback import FallbackWarning
 from foldwise.testing import check_foldable
+from foldwise.tuning.smooth_losses import smooth_names
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = np.arange(60) % 2
+DISCRIMINANTS = "sklearn.discriminant_analysis"
 
 
 @pytest.fixture(autouse=True)
@@ -76,17 +87,85 @@ def test_a_missing_private_attribute(monkeypatch, holder, name, estimator):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "grid"),
+    ("what", "function", "estimator", "modules"),
     [
-        (HistGradientBoostingClassifier, "_baseline_prediction", {"max_iter": [2, 4]}),
-        (RandomForestClassifier, "estimators_", {"n_estimators": [2, 4]}),
+        ("function", THREADS, KNeighborsClassifier(), ["sklearn_neighbors", "nearest.tie_search"]),
+        ("module", THREADS, KNeighborsClassifier(), ["sklearn_neighbors", "nearest.tie_search"]),
+        ("function", DESCENT, Lasso(), ["sklearn_lasso"]),
+        ("module", DESCENT, Lasso(), ["sklearn_lasso"]),
+        ("function", f"{DISCRIMINANTS}._cov", QuadraticDiscriminantAnalysis(), ["sklearn_discriminants"]),
+        ("function", f"{DISCRIMINANTS}._class_means", LinearDiscriminantAnalysis(), ["sklearn_discriminants"]),
     ],
 )
-def test_a_fitted_model_without_its_private_attribute_is_refitted(monkeypatch, kind, name, grid):
-    model = kind(random_state=0)
+def test_a_missing_private_function_or_module(monkeypatch, what, function, estimator, modules):
+    module, _, name = function.rpartition(".")
+    parent, _, own = module.rpartition(".")
+    if what == "function":
+        monkeypatch.delattr(sys.modules[module], name)
+    else:
+        monkeypatch.setitem(sys.modules, module, None)
+        monkeypatch.delattr(sys.modules[parent], own)
+    for adapter in modules:  # imported again, as in a process that starts with this library
+        loaded = import_module(f"foldwise.adapters.{adapter}")
+        package, _, attribute = loaded.__name__.rpartition(".")
+        monkeypatch.setattr(sys.modules[package], attribute, loaded)  # restores it after the test
+        monkeypatch.delitem(sys.modules, loaded.__name__)
+    with pytest.warns(FallbackWarning, match=f"{name} is missing, so models are refitted"):
+        assert open_session(estimator, X, Y).shares == "refit"
+
+
+def test_adapters_import_no_private_name_of_another_library():
+    found = []
+    for path in sorted(Path(adapters.__file__).parent.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Import):
+                names = [one.name for one in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{one.name}" for one in node.names]
+            else:
+                continue
+            others = [name for name in names if not name.startswith(("foldwise.", "__future__"))]
+            found += [f"{path.name}: {name}" for name in others if "._" in name]
+    assert found == []
+
+
+def test_adapters_of_untested_versions_are_not_imported(monkeypatch):
+    monkeypatch.setattr(sklearn, "__version__", "2.0")
+    monkeypatch.setitem(sys.modules, "foldwise.adapters.sklearn_naive_bayes", None)  # its import would raise
+    with pytest.warns(FallbackWarning, match="version 2.0 is outside"):
+        assert open_session(GaussianNB(), X, Y).shares == "refit"
+
+
+def test_smooth_losses_of_untested_versions_are_not_used(monkeypatch):
+    assert smooth_names(Ridge()) == {"alpha"}
+    monkeypatch.setattr(sklearn, "__version__", "2.0")
+    with pytest.warns(FallbackWarning, match="version 2.0 is outside .*, so strategy='gradient' does not support its"):
+        assert smooth_names(Ridge()) == set()
+    assert smooth_names(LogisticRegression()) == set()  # a second warning would be an error
+
+
+@pytest.mark.parametrize("package", ["lightgbm", "xgboost", "catboost"])
+def test_the_lowest_versions_are_those_of_the_installation(package):
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    lowest = {
+        name.removesuffix("-cpu"): tuple(map(int, version.split(".")))
+        for name, version in (one.split(">=") for one in declared["optional-dependencies"]["boosters"])
+    }
+    assert LIBRARIES[package].lowest == lowest[package]
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "grid"),
+    [
+        (HistGradientBoostingClassifier(random_state=0), "_baseline_prediction", {"max_iter": [2, 4]}),
+        (RandomForestClassifier(random_state=0), "estimators_", {"n_estimators": [2, 4]}),
+        (LinearDiscriminantAnalysis(), "_max_components", {"priors": [[0.2, 0.8], [0.5, 0.5]]}),
+    ],
+)
+def test_a_fitted_model_without_its_private_attribute_is_refitted(monkeypatch, model, name, grid):
     expected = GridSearchCV(model, grid, cv=2, audit=False).fit(X, Y).cv_results_["mean_test_score"]
     monkeypatch.setattr("foldwise.adapters.support.hasattr", lambda one, n: n != name, raising=False)
-    with pytest.warns(FallbackWarning, match=f"{kind.__name__}.{name} is missing"):
+    with pytest.warns(FallbackWarning, match=f"{type(model).__name__}.{name} is missing"):
         found = GridSearchCV(model, grid, cv=2, audit=False).fit(X, Y)
     np.testing.assert_allclose(found.cv_results_["mean_test_score"], expected)
 

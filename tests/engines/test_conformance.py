@@ -7,6 +7,7 @@ from typing import Any
 
 import ibis
 import numpy as np
+import pandas as pd
 import polars as pl
 import psycopg
 import pytest
@@ -72,6 +73,11 @@ def test_linear_models(engine: str, request: pytest.FixtureRequest, tmp_path: Pa
     model = fit_facts(RidgeClassifier(alpha=0.5), facts)
     peer = RidgeClassifier(alpha=0.5).fit(X, frame["label"].to_numpy())
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-6, atol=1e-9)
+    assert (model.get_params(), model.classes_.tolist()) == (peer.get_params(), peer.classes_.tolist())
+    rows = pd.DataFrame(frame.select(names).to_numpy().astype(np.float64), columns=names)
+    scores = model.decision_function(rows)
+    expected = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+    assert (model.predict(rows) == model.classes_[expected.astype(int)]).all()
     assert quantity.classes is None
     for estimator in (LinearRegression(), Ridge(alpha=2.0)):
         peer = estimator.fit(X[:, :2], X[:, 2])

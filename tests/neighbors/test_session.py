@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, Stratified
 
 from foldwise import GridSearchCV, KNNClassifier, KNNRegressor, nested_cv, read_table
 from foldwise.folds import Need, open_session
-from foldwise.folds.nearest import lists
+from foldwise.folds import neighbor_lists as lists
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
 from tests.searches import first_best

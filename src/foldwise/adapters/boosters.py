@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from foldwise.adapters.support import Support, TestedVersions, is_whole
+from foldwise.adapters.support import CATBOOST, LIGHTGBM, XGBOOST, Support, TestedVersions, is_whole
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
@@ -49,21 +50,21 @@ def catboost_exact(params: Params) -> bool:
 
 LIBRARIES = {
     "LGBM": BoosterLibrary(
-        TestedVersions("lightgbm", "LightGBM", (4, 5), (4, 7)),
+        LIGHTGBM,
         ("n_estimators",),
         100,
         lambda size: {"num_iteration": size},
         lightgbm_exact,
     ),
     "XGB": BoosterLibrary(
-        TestedVersions("xgboost", "XGBoost", (3, 0), (3, 2)),
+        XGBOOST,
         ("n_estimators",),
         100,
         lambda size: {"iteration_range": (0, size)},
         xgboost_exact,
     ),
     "CatBoost": BoosterLibrary(
-        TestedVersions("catboost", "CatBoost", (1, 2), (1, 2)),
+        CATBOOST,
         ("iterations", "n_estimators", "num_boost_round", "num_trees"),
         1000,
         lambda size: {"ntree_end": size},
@@ -105,11 +106,12 @@ class BoosterSession(ModelSession):
             yield from super().answer_group(settings, train, X_test, need)
             return
         longest = self.fit_alone(settings[int(np.argmax(np.array(sizes)))], train)
-        for size in sizes:
+        for setting, size in zip(settings, sizes, strict=True):
             if isinstance(longest, Failure):
                 yield longest
             else:
-                yield self.predict(TruncatedModel(longest, self.library.shorter(size or 1)), X_test, need)
+                shorter = TruncatedModel(longest, self.library.shorter(size or 1))
+                yield self.predict(shorter, X_test, need, partial(self.refit, setting, train))
 
 
 class TruncatedModel:
@@ -131,5 +133,4 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Bo
     """A session for one output and no fit parameters other than sample_weight."""
     if set(fit_params) - {"sample_weight"}:
         return None
-    session = BoosterSession(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return BoosterSession.with_target(estimator, X, y, fit_params)

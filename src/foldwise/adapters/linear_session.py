@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import narwhals as nw
@@ -21,7 +22,7 @@ from sklearn.utils.validation import validate_data
 from foldwise.adapters.linear_facts import LinearTable, TrainingFacts
 from foldwise.arrays import Floats
 from foldwise.folds.caches import ByteBudget, IdentityCache, KeyedCache
-from foldwise.folds.fallback import attempt
+from foldwise.folds.fallback import attempt, raise_hidden
 from foldwise.folds.groups import group_by, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.protocol import Answer, Block, Labels, Need, Params, Rows
@@ -140,6 +141,7 @@ class GramSession(ModelSession, Generic[LinearSetting]):
             if class_weight:
                 y = take_rows(self.y, train)
                 factors, error = attempt(lambda: compute_sample_weight(class_weight, y))
+                raise_hidden(error, partial(self.refit, {"class_weight": class_weight}, train))
             parts = () if class_weight else self._parts_of(train)
             return train, None if error is not None else table.facts(train, factors, parts)
 
@@ -285,7 +287,8 @@ def numbers_of(session: GramSession[Any]) -> Floats | None:
             return None
     elif type(X) is not np.ndarray or X.dtype.kind not in "fiub" or X.ndim != 2:
         return None
-    found, _ = attempt(lambda: validate_data(clone(session.estimator), X))  # a refit raises the error again
+    found, error = attempt(lambda: validate_data(clone(session.estimator), X))
+    raise_hidden(error, partial(session.refit, {}, np.arange(session.n_rows)))
     if found is None or (found.dtype.kind == "f" and found.dtype != np.float64) or found.shape[1] == 0:
         return None
     return np.ascontiguousarray(found, dtype=np.float64)

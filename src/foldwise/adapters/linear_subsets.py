@@ -9,7 +9,7 @@ import numpy as np
 
 from foldwise.adapters.linear_facts import TrainingFacts
 from foldwise.adapters.linear_session import GramSession, Solution, kept, with_predictions
-from foldwise.folds.audit import equal_settings
+from foldwise.folds.abilities import equal_settings
 from foldwise.folds.groups import group_by
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
 from foldwise.folds.protocol import Block, Need, Params, Rows
@@ -57,8 +57,7 @@ class LinearSubsets(SubsetRefitSession):
                 for at, answer in self._session.answers(kept(solution), facts, test, need):
                     yield solved[at], answer
         for i in alone:
-            X_test = self.test_table(settings[i], train, test)
-            yield [i], self.answer_alone(settings[i], train, X_test, need)
+            yield [i], self.answer_by_refit(settings[i], train, test, need)
 
     def _solve(self, subsets: Sequence[Any], facts: TrainingFacts) -> Solution:
         """The coefficients of all subsets, with zeros for the columns that are not in them."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
-from sklearn.preprocessing import LabelBinarizer
 
 from foldwise.adapters.linear_facts import NormalEquations, TrainingFacts
 from foldwise.arrays import Floats
@@ -40,13 +40,21 @@ def fit_linear(estimator: Any, facts: TableFacts) -> Any:
     offset = training.y_mean - coef @ training.x_mean if intercept else np.zeros(len(coef))
     fitted = clone(estimator)
     fitted.n_features_in_ = len(facts.numeric)
-    fitted.feature_names_in_ = np.array(facts.numeric, dtype=object)
     if is_classifier:
+        fitted = with_classes(fitted, np.asarray(facts.classes)[training.present], len(facts.numeric))
         fitted.coef_, fitted.intercept_ = coef, offset if intercept else 0.0
-        fitted._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(facts.classes)
     else:
         fitted.coef_, fitted.intercept_ = coef[0], float(offset[0]) if intercept else 0.0
+    fitted.feature_names_in_ = np.array(facts.numeric, dtype=object)
     return fitted
+
+
+def with_classes(classifier: Any, classes: NDArray[Any], n_columns: int) -> Any:
+    """Fit a classifier to rows of zeros: what it keeps of its classes is private, and differs between versions."""
+    labels = np.repeat(classes, 3)
+    own = {name: getattr(classifier, name) for name in ("alpha", "solver")}
+    classifier.set_params(alpha=1.0, solver="cholesky").fit(np.zeros((len(labels), n_columns)), labels)
+    return classifier.set_params(**own)
 
 
 LINEAR = (LinearRegression, Ridge, RidgeClassifier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from foldwise.adapters.support import LIBRARIES, Support
 from foldwise.folds.protocol import FoldSession, Opener
 
 BOOSTERS = {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}
@@ -27,8 +28,9 @@ ADAPTERS = {("sklearn", name): adapter for adapter, names in SKLEARN_TYPES.items
 
 def opener_of(kind: type) -> Opener | None:
     """The function that opens sessions for estimators of exactly this type; subclasses may predict differently."""
-    adapter = ADAPTERS.get((kind.__module__.split(".")[0], kind.__qualname__))
-    if adapter is None:
+    package = kind.__module__.split(".")[0]
+    adapter = ADAPTERS.get((package, kind.__qualname__))
+    if adapter is None or not Support(LIBRARIES[package]).is_given(None):  # names that it imports may be missing
         return None
     module = import_module(f"foldwise.adapters.{adapter}")
     support = module.SUPPORT[kind.__name__] if isinstance(module.SUPPORT, dict) else module.SUPPORT

@@ -95,8 +95,8 @@ class NaiveBayesFormulas(ABC):
         self.estimator = estimator
 
     @abstractmethod
-    def prepare(self, X: Any) -> None:
-        """Check the table like the classifier; raises if the classifier would."""
+    def prepare(self, X: Any) -> bool:
+        """Check the table like the classifier, and raise if it would; False if the table is left to a refit."""
 
     @abstractmethod
     def is_plain(self, params: Params) -> bool:
@@ -120,11 +120,12 @@ class GaussianFormulas(NaiveBayesFormulas):
 
     lazy = frozenset({"priors", "var_smoothing"})
 
-    def prepare(self, X: Any) -> None:
+    def prepare(self, X: Any) -> bool:
         numbers = validate_data(self.estimator, X)
         if numbers.dtype.kind == "f" and numbers.dtype != np.float64:
-            raise TypeError("in single precision, scikit-learn computes in single precision")
+            return False  # scikit-learn computes in single precision
         self.numbers = np.ascontiguousarray(numbers, dtype=np.float64)
+        return True
 
     def is_plain(self, params: Params) -> bool:
         return is_number(params["var_smoothing"]) and is_prior(params["priors"])
@@ -184,20 +185,21 @@ class DiscreteFormulas(NaiveBayesFormulas):
 class CategoricalFormulas(DiscreteFormulas):
     """CategoricalNB: counts of categories, whose number follows from the largest code in the training rows."""
 
-    def prepare(self, X: Any) -> None:
+    def prepare(self, X: Any) -> bool:
         codes = validate_data(self.estimator, X, dtype="int", accept_sparse=False, ensure_all_finite=True)
         check_non_negative(codes, "CategoricalNB (input X)")
         least = np.array(1 if self.estimator.min_categories is None else self.estimator.min_categories)
         if least.dtype.kind != "i" or least.shape not in {(), (codes.shape[1],)} or (least < 1).any():
-            raise ValueError("min_categories may be invalid")
+            return False  # it may be invalid
         self.least = np.broadcast_to(least, (codes.shape[1],))
         if codes.max(initial=0) >= MOST_SLOTS or self.least.max(initial=0) >= MOST_SLOTS:
-            raise ValueError("too many categories for a table")
+            return False
         sizes = np.maximum(codes.max(axis=0) + 1, self.least).astype(np.int64)
         if sizes.sum() > MOST_SLOTS:
-            raise ValueError("too many categories for a table")
+            return False
         self.codes, self.coded = codes, CodedTable.of(codes, sizes)
         self.column = self.coded.column
+        return True
 
     def learn(self, facts: TrainingCounts) -> TrainingCounts:
         weight, held = self.coded.count(facts.rows, facts.y, facts.weights, len(facts.class_weight))
@@ -242,11 +244,12 @@ class CountFormulas(DiscreteFormulas):
         usual = values.shape == (self.cells.shape[1],) and values.dtype.kind in "iuf"
         return bool(usual and (values >= (1e-300 if params["force_alpha"] else 1e-10)).all())
 
-    def prepare(self, X: Any) -> None:
+    def prepare(self, X: Any) -> bool:
         cells = validate_data(self.estimator, X, accept_sparse="csr")
         if not self.may_be_negative:
             check_non_negative(cells, "X")
         self.cells = self.marks(cells).astype(np.float64)
+        return True
 
     def learn(self, facts: TrainingCounts) -> TrainingCounts:
         n, n_classes = len(facts.y), len(facts.class_weight)

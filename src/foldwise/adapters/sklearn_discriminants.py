@@ -22,7 +22,7 @@ from sklearn.covariance import shrunk_covariance
 from foldwise.adapters.support import SKLEARN, Support, is_number
 from foldwise.arrays import Array
 from foldwise.folds.fallback import attempt, refitted
-from foldwise.folds.model_session import ModelSession
+from foldwise.folds.model_session import ModelSession, Refit
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
 
@@ -48,7 +48,7 @@ class DecomposedSession(ModelSession):
 
     @abstractmethod
     def decompose(self, model: Any, train: Rows) -> Any:
-        """The parts of the training rows, from a fit of the model."""
+        """The parts of the training rows, from a fit of the model; None for refits."""
 
     @abstractmethod
     def finish(self, parts: Any, values: Params) -> Any:
@@ -107,10 +107,10 @@ class QuadraticSession(DecomposedSession):
             model.covariance_ = [scaling * axes @ axes.T for scaling, axes in pairs]
         return model
 
-    def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
+    def predict(self, model: Any, X_test: Any, need: Need, refit: Refit | None = None) -> Answer | Failure:
         shared, scores = copy.copy(model), cache(lambda: model._decision_function(X_test))
         shared._decision_function = lambda X: scores()  # used by labels, probabilities and decision values
-        answer = super().predict(shared, X_test, need & ~Need.MODEL)
+        answer = super().predict(shared, X_test, need & ~Need.MODEL, refit)
         return replace(answer, models=(model,)) if need & Need.MODEL and isinstance(answer, Answer) else answer
 
 
@@ -147,7 +147,7 @@ class LinearSession(DecomposedSession):
             return frozenset({"priors"}) if merged["shrinkage"] is None else frozenset()
         return frozenset(self.neutral)
 
-    def decompose(self, model: Any, train: Rows) -> Scatter:
+    def decompose(self, model: Any, train: Rows) -> Scatter | None:
         parts: list[Scatter] = []
         solver = {"svd": "_solve_svd", "lsqr": "_solve_lstsq", "eigen": "_solve_eigen"}[model.solver]
 
@@ -162,7 +162,7 @@ class LinearSession(DecomposedSession):
         setattr(model, solver, solve)
         self.fit(model, train)
         delattr(model, solver)
-        return parts[0]
+        return parts[0] if SUPPORT["LinearDiscriminantAnalysis"].has_fitted(model) else None
 
     def finish(self, parts: Scatter, values: Params) -> Any:
         shrinkage, priors = values.get("shrinkage"), values["priors"]
@@ -257,6 +257,7 @@ SUPPORT = {
         SKLEARN,
         ("_solve_svd", "_solve_lstsq", "_solve_eigen"),
         ("sklearn.discriminant_analysis._class_means", "sklearn.discriminant_analysis._cov"),
+        fitted=("_max_components",),
     ),
 }
 
@@ -266,5 +267,4 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> De
     if get_config()["array_api_dispatch"] or not (hasattr(X, "shape") or isinstance(X, list)):
         return None
     kind = LinearSession if type(estimator).__name__ == "LinearDiscriminantAnalysis" else QuadraticSession
-    session = kind(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return kind.with_target(estimator, X, y, fit_params)

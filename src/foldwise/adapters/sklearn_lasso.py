@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.linear_model import _cd_fast
 from sklearn.utils import check_random_state
 
 from foldwise.adapters.linear_facts import TrainingFacts
@@ -22,7 +22,7 @@ from foldwise.adapters.sklearn_linear import is_seed, usual
 from foldwise.adapters.support import SKLEARN, Support, is_number, is_whole
 from foldwise.folds.protocol import Params
 
-DESCENT = "sklearn.linear_model._cd_fast.enet_coordinate_descent_gram"
+DESCENT = "sklearn.linear_model._cd_fast.enet_coordinate_descent_gram"  # private: found when it is used
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class DescentSession(GramSession[DescentSetting]):
 
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """Settings with the same minimum, whose refits show how far equally right answers lie apart."""
-        return [] if self.merged(setting)["precompute"] else [{**setting, "precompute": True}]
+        return [{**setting, **other} for other in equal_params(self.merged(setting))]
 
     def plain(self, params: dict[str, Any]) -> DescentSetting | None:
         max_iter, ratio, seed = params["max_iter"], params.get("l1_ratio", 1.0), params["random_state"]
@@ -81,17 +81,20 @@ class DescentSession(GramSession[DescentSetting]):
             # of the target, the descent reads its sum of squares only
             length = np.sqrt(np.maximum(share * given.squares, 0.0))
             parts[intercept] = (share * given.gram, share * given.moment[:, 0], length)
+        descend = resolve_name(DESCENT)
         rng = check_random_state(0)  # the descent draws a seed, for random selection only
         for one, w in zip(settings, coef[:, 0], strict=True):
             gram, moment, length = parts[one.fit_intercept]
             l1 = one.alpha * one.l1_ratio * facts.n_rows
             l2 = one.alpha * (1.0 - one.l1_ratio) * facts.n_rows
             ends = (one.max_iter, one.tol)
-            found = _cd_fast.enet_coordinate_descent_gram(
-                w, l1, l2, gram, moment, length, *ends, rng, False, False, True
-            )
-            w[:] = found[0]
+            w[:] = descend(w, l1, l2, gram, moment, length, *ends, rng, False, False, True)[0]
         return Solution.of(coef, intercepts, facts, np.isfinite(coef).all(axis=(1, 2)))
+
+
+def equal_params(params: Params) -> list[dict[str, Any]]:
+    """Other parameters of a linear model with the same minimum; none if its solution does not stop at a tolerance."""
+    return [] if params.get("precompute", True) else [{"precompute": True}]
 
 
 SUPPORT = Support(SKLEARN, functions=(DESCENT,))

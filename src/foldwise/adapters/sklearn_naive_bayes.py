@@ -7,6 +7,7 @@ class without weight) are refitted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -24,6 +25,7 @@ from foldwise.adapters.sklearn_bayes_models import (
 )
 from foldwise.adapters.support import SKLEARN, Support
 from foldwise.folds.caches import IdentityCache, nothing_known
+from foldwise.folds.fallback import attempt, raise_hidden
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
@@ -39,6 +41,7 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ba
     """A session, or None if the table or the weights are not valid for scikit-learn."""
     formulas = FORMULAS[type(estimator).__name__](clone(estimator))
     session = BayesSession(estimator, X, y, fit_params, formulas)
+    refit = partial(session.refit, {}, np.arange(session.n_rows))
     if not isinstance(session.target, Labels) or not set(fit_params) <= {"sample_weight"}:
         return None
     if len(session.target.classes) > MOST_CLASSES:
@@ -47,18 +50,20 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ba
         return None
     weights = fit_params.get("sample_weight")
     if weights is not None:
-        try:
-            session.weights = np.asarray(weights, dtype=np.float64)
-        except (TypeError, ValueError):
+        session.weights, error = attempt(lambda: as_floats(weights))
+        if session.weights is None:
+            raise_hidden(error, refit)
             return None
         usual = session.weights.shape == (session.n_rows,) and np.isfinite(session.weights).all()
         if not usual or (session.weights < 0).any():
             return None
-    try:
-        formulas.prepare(X)
-    except (TypeError, ValueError):
-        return None
-    return session
+    is_supported, error = attempt(lambda: formulas.prepare(X))
+    raise_hidden(error, refit)
+    return session if is_supported else None
+
+
+def as_floats(weights: Any) -> NDArray[np.float64]:
+    return np.asarray(weights, dtype=np.float64)
 
 
 class BayesSession(ModelSession):

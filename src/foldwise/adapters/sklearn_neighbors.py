@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -19,10 +20,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
-from foldwise.adapters.support import SKLEARN, Support, is_whole
-from foldwise.folds.caches import IdentityCache
-from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
-from foldwise.folds.nearest import (
+from foldwise.adapters.nearest import (
     Distance,
     DistanceLists,
     KNNBatch,
@@ -33,13 +31,18 @@ from foldwise.folds.nearest import (
     by_tree,
     is_known,
 )
-from foldwise.folds.nearest.lists import LazyLists, ListStore
-from foldwise.folds.nearest.tie_search import is_usual
+from foldwise.adapters.nearest.tie_search import THREADS, is_usual
+from foldwise.adapters.support import SKLEARN, Support, is_whole
+from foldwise.folds.caches import IdentityCache
+from foldwise.folds.fallback import attempt, raise_hidden
+from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
+from foldwise.folds.neighbor_lists import LazyLists, ListStore
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 
 LAZY = frozenset({"n_neighbors", "weights", "algorithm", "leaf_size", "n_jobs"})
 LARGEST = 1e100  # larger numbers overflow in powers
+EUCLIDEAN = {"metric": "euclidean", "metric_params": None, "algorithm": "brute"}
 
 
 class NeighborSession(ModelSession):
@@ -143,10 +146,7 @@ def finished(split: NeighborSplit, batch: KNNBatch, need: Need) -> Answer:
 
 SUPPORT = Support(
     SKLEARN,
-    functions=(
-        "sklearn.neighbors.NearestNeighbors._kneighbors_reduce_func",
-        "sklearn.utils._openmp_helpers._openmp_effective_n_threads",
-    ),
+    functions=("sklearn.neighbors.NearestNeighbors._kneighbors_reduce_func", THREADS),
 )
 
 
@@ -157,7 +157,7 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Ne
     session = NeighborSession(estimator, X, y, fit_params)
     if session.target is None or not has_usual_target(session, y):
         return None
-    cells = cells_of(X)
+    cells = cells_of(session)
     if cells is None or len(cells.X) != session.n_rows:
         return None
     session.problem = KNNProblem(type(estimator), X, cells, session.target)
@@ -174,8 +174,9 @@ def has_usual_target(session: NeighborSession, y: Any) -> bool:
     return (dtype.kind in "iu" or dtype == np.float64) and bool(np.isfinite(np.asarray(y)).all())
 
 
-def cells_of(X: Any) -> NumericTable | None:
+def cells_of(session: NeighborSession) -> NumericTable | None:
     """The table as scikit-learn reads it; None if that depends on the rows, or if it is invalid."""
+    X = session.X
     if nw.dependencies.is_into_dataframe(X):
         schema = nw.from_native(X, eager_only=True).schema
         if not all(dtype.is_numeric() for dtype in schema.values()):
@@ -186,11 +187,18 @@ def cells_of(X: Any) -> NumericTable | None:
             return None
     elif type(X) is not np.ndarray or X.dtype.kind not in "fiu":
         return None
-    try:
-        NearestNeighbors(algorithm="brute").fit(X)  # also checks the names of columns
-        table: NDArray[Any] = check_array(X, order="C")
-    except (TypeError, ValueError):
+    table, error = attempt(lambda: numbers_of_table(X))
+    if table is None:
+        # some distances accept missing values, and are refitted
+        raise_hidden(error, partial(session.refit, EUCLIDEAN, np.arange(session.n_rows)))
         return None
     if not (table.dtype in (np.float64, np.float32) or table.dtype.kind in "iu") or table.size == 0:
         return None
     return NumericTable(table) if float(np.abs(table).max()) < LARGEST else None
+
+
+def numbers_of_table(X: Any) -> NDArray[Any]:
+    """The cells of a table; raises like a fit, also for the names of columns."""
+    NearestNeighbors(algorithm="brute").fit(X)
+    cells: NDArray[Any] = check_array(X, order="C")
+    return cells

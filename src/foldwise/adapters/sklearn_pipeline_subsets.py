@@ -28,11 +28,12 @@ from sklearn.preprocessing import (
 
 from foldwise.adapters.linear_session import GramSession, with_predictions
 from foldwise.adapters.linear_subsets import COLUMNS, LinearSubsets
+from foldwise.adapters.sklearn_lasso import equal_params
 from foldwise.adapters.sklearn_pipelines import PipelineSession, SplitRequest, passes
 from foldwise.folds.caches import ByteBudget, KeyedCache
-from foldwise.folds.fallback import attempt
+from foldwise.folds.fallback import attempt, raise_hidden, refitted
 from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
-from foldwise.folds.protocol import Answer, Block, Need, Params, Rows
+from foldwise.folds.protocol import Answer, Block, Failure, Need, Params, Rows
 
 KEPT_BYTES = 1 << 28  # of transformed rows
 EXACT = {nw.Float64, nw.Int64, nw.Int32, nw.Int16, nw.Int8, nw.UInt64, nw.UInt32, nw.UInt16, nw.UInt8, nw.Boolean}
@@ -96,9 +97,8 @@ class PipelineSubsets(SubsetRefitSession):
 
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """The same subset with parameters of the last step that lead to the same solution."""
-        known = [one.session for one in self._splits.values() if one.session is not None]
-        found = known[0].equal_settings({}) if known else []
         last = self._pipeline.last
+        found = equal_params(self._pipeline.bases[last].get_params(deep=False))
         return [{**setting, **{f"{last}__{name}": value for name, value in one.items()}} for one in found]
 
     def answer(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[Block]:
@@ -108,7 +108,7 @@ class PipelineSubsets(SubsetRefitSession):
         split = self._split(train, test)
         if split.session is None:
             for i in range(len(settings)):
-                yield [i], self._alone(settings[i], train, test, need)
+                yield [i], self.answer_by_refit(settings[i], train, test, need)
             return
         # a scorer that needs more than predictions asks for the model itself
         asked = Need(with_predictions(need) & ~Need.MODEL)
@@ -118,11 +118,9 @@ class PipelineSubsets(SubsetRefitSession):
             if isinstance(answer, Answer) and answer.models is None:
                 yield indices, self._pipeline.among_all(answer, split.session)
             else:  # a fit of the last step raised, or its model could not predict
+                error = answer.error if isinstance(answer, Failure) else None
                 for i in indices:
-                    yield [i], self._alone(settings[i], train, test, need)
-
-    def _alone(self, setting: Params, train: Rows, test: Rows, need: Need) -> Any:
-        return self.answer_alone(setting, train, self.test_table(setting, train, test), need)
+                    yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
 
     def _split(self, train: Rows, test: Rows) -> SplitSubsets:
         """The transformed rows of a split; kept while there is room, because a selection asks for them many times."""
@@ -130,14 +128,21 @@ class PipelineSubsets(SubsetRefitSession):
         known = self._splits.find(key)
         if known is not None:
             return known
-        made = None
+        made, error = None, None
         if len(train) and len(test):
-            made, _ = attempt(partial(self._prepared, train, test))  # a refit with the column at fault raises it again
+            made, error = attempt(partial(self._prepared, train, test))
+            # only subsets with the column at fault fail, so the error is compared with that of all columns
+            need = Need.LABELS | Need.VALUES
+            raise_hidden(error, partial(self.answer_by_refit, self._every_column(), train, test, need))
         session, owners = (None, np.empty(0, dtype=np.intp)) if made is None else made
         own = np.arange(len(train) + len(test))
         found = SplitSubsets(session, owners, own[: len(train)], own[len(train) :], (train, test))
         n_bytes = 16 * len(owners) * len(own)
         return self._splits.keep(key, found) if self._budget.take(n_bytes) else found
+
+    def _every_column(self) -> dict[str, Any]:
+        assert self._pipeline.n_columns is not None
+        return {"columns": tuple(range(self._pipeline.n_columns))}
 
     def _prepared(self, train: Rows, test: Rows) -> tuple[LinearSubsets, NDArray[np.intp]] | None:
         """Fit the steps on all columns, and open a session of what they return; None if the split is refitted."""

@@ -6,7 +6,7 @@ time. Below each chain of fitted steps, the session of the last step answers all
 
 `lazy` contains the parameters of all steps except the first one that is not "passthrough". Settings that differ in this
 step share nothing, so the engine may distribute them. An exception is a first step that can be fitted for several
-settings together (`shared_params`), such as `SelectFeatures`.
+settings together (`FitsSettings`), such as `SelectFeatures`.
 
 A setting is refitted as a whole if its pipeline is random (see `randomness`), overwrites its rows (copy=False) or
 changes the kind of its last step, and if an earlier step fails, so that the error is that of scikit-learn.
@@ -26,6 +26,7 @@ import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 
 from foldwise.adapters.support import SKLEARN, Support
+from foldwise.folds.abilities import FitsSettings
 from foldwise.folds.caches import KeyedCache
 from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import group_by, params_key, value_key
@@ -120,7 +121,7 @@ class PipelineSession(ModelSession):
             if further is None or depends_on_order(self.bases[name]):
                 return False
             rows = further
-        session, _ = attempt(lambda: self.open_last(clone(self.bases[self.last]), rows, request))
+        session, _ = attempt(lambda: self.open_last(clone(self.bases[self.last]), rows, request))  # as above
         return session is not None and session.order_free
 
     def lazy(self, params: Params) -> frozenset[str]:
@@ -325,8 +326,7 @@ class PipelineSession(ModelSession):
     def _refit(self, indices: Iterable[int], request: SplitRequest, error: Exception | None) -> Iterator[IndexedAnswer]:
         """Refit whole pipelines, because of `error` if there was one."""
         for i in indices:
-            rows = take_rows(self.X, request.test)
-            answer = self.answer_alone(request.settings[i], request.train, rows, request.need)
+            answer = self.answer_by_refit(request.settings[i], request.train, request.test, request.need)
             yield [i], refitted(answer, error)
 
     def _globally(self, answer: Answer, session: FoldSession, rows: PreparedRows) -> Answer:
@@ -381,12 +381,8 @@ def passes(step: Any) -> bool:
 
 
 def shared_params(step: Any) -> frozenset[str]:
-    """The parameters in which settings of a step may differ and still be fitted together.
-
-    Such a transformer has an attribute `shared_params` and a method `fit_settings(settings, X, y, **fit_params)`, which
-    returns one fitted copy per setting. Its `fit_transform` must be equal to `fit` and `transform`.
-    """
-    return getattr(step, "shared_params", frozenset()) if hasattr(step, "fit_settings") else frozenset()
+    """The parameters in which settings of a step may differ and still be fitted together."""
+    return step.shared_params if isinstance(step, FitsSettings) else frozenset()
 
 
 def is_atom(value: Any) -> bool:

@@ -10,13 +10,15 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from foldwise.adapters.support import SKLEARN, Support, is_whole
-from foldwise.folds.model_session import ModelSession
+from foldwise.folds.fallback import attempt, refitted_apart
+from foldwise.folds.model_session import ModelSession, Refit
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 
 BINNED = 200_000  # with more rows, HistGradientBoosting computes its bins on a random sample
@@ -39,18 +41,20 @@ class StagedSession(ModelSession):
         return frozenset({self.layout.size}) if shared else frozenset()
 
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
-        longest = self.fit_longest(settings, train)
+        longest, error = self.fit_longest(settings, train)
+        if longest is None:
+            yield from refitted_apart((self.fit_alone(setting, train) for setting in settings), error)
+            return
         for setting in settings:
-            size = None if longest is None else self.size_of(setting)
+            size = self.size_of(setting)
             yield self.fit_alone(setting, train) if size is None else self.layout.cut(longest, size)
 
     def answer_group(
         self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
     ) -> Iterator[Answer | Failure]:
-        longest = self.fit_longest(settings, train)
+        longest, error = self.fit_longest(settings, train)
         if longest is None:
-            for setting in settings:
-                yield self.answer_alone(setting, train, X_test, need)
+            yield from refitted_apart((self.answer_alone(one, train, X_test, need) for one in settings), error)
             return
         predictor = self.layout.predictor(longest, X_test, need, self.layout.cut)
         sizes = [self.size_of(setting) for setting in settings]
@@ -61,18 +65,20 @@ class StagedSession(ModelSession):
             if size is None:
                 waiting[i] = self.answer_alone(settings[i], train, X_test, need)
             else:
-                waiting[i] = self.answer_stage(predictor, size, X_test, need)
+                waiting[i] = self.answer_stage(predictor, size, X_test, need, partial(self.refit, settings[i], train))
             while done in waiting:  # answers in order, without waiting for larger sizes
                 yield waiting.pop(done)
                 done += 1
 
-    def answer_stage(self, predictor: StagedPredictor, size: int, X_test: Any, need: Need) -> Answer | Failure:
+    def answer_stage(
+        self, predictor: StagedPredictor, size: int, X_test: Any, need: Need, refit: Refit | None = None
+    ) -> Answer | Failure:
         """The predictions of the model of this size; sizes must be requested in ascending order."""
         try:
             model = predictor.at(size)
         except Exception as error:  # not hidden: the failure is the answer
             return Failure(error, fitted=True)
-        answer = self.predict(model, X_test, need & ~Need.MODEL)
+        answer = self.predict(model, X_test, need & ~Need.MODEL, refit)
         if need & Need.MODEL and isinstance(answer, Answer):
             return replace(answer, models=(self.layout.cut(predictor.model, size),))
         return answer
@@ -82,13 +88,13 @@ class StagedSession(ModelSession):
         size = setting.get(self.layout.size, getattr(self.estimator, self.layout.size))
         return int(size) if is_whole(size) and size >= 1 else None
 
-    def fit_longest(self, settings: Sequence[Params], train: Rows) -> Any:
-        """The model that contains all others; None if each must be fitted by itself."""
+    def fit_longest(self, settings: Sequence[Params], train: Rows) -> tuple[Any, Exception | None]:
+        """The model that contains all others, or None if each must be fitted by itself, and the error of its fit."""
         longest = max(settings, key=lambda setting: self.size_of(setting) or 0)
         if self.size_of(longest) is None or not self.layout.repeatable(self.merged(longest), len(train)):
-            return None
-        model = self.fit_alone(longest, train)
-        return model if not isinstance(model, Failure) and self.support.has_fitted(model) else None
+            return None, None
+        model, error = attempt(partial(self.refit, longest, train))
+        return (model if model is not None and self.support.has_fitted(model) else None), error
 
 
 class StagedPredictor:
@@ -337,5 +343,4 @@ def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> St
     """A session for an ensemble with one output and no fit parameters other than sample_weight."""
     if set(fit_params) - {"sample_weight"}:  # a monitor may stop the fit
         return None
-    session = StagedSession(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return StagedSession.with_target(estimator, X, y, fit_params)

@@ -46,5 +46,4 @@ SUPPORT = Support(SKLEARN, ("_prune_tree",))
 
 def open_folds(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> PruningSession | None:
     """A session for a decision tree with one output."""
-    session = PruningSession(estimator, X, y, fit_params)
-    return None if session.target is None else session
+    return PruningSession.with_target(estimator, X, y, fit_params)

@@ -1,6 +1,7 @@
 """Requirements of adapters: tested versions of a library, and private attributes that they use.
 
-The registry checks them before it opens a session. If they do not hold, the estimator is refitted, with one warning.
+The registry checks the version before it imports an adapter, and the rest before it opens a session. If they do not
+hold, the estimator is refitted, with one warning.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwise.folds.fallback import report_fallback
+from foldwise.folds.fallback import REFITTED, report_fallback
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class TestedVersions:
 
 # discriminant analysis divides variances by n in 1.9.1, and by n - n_classes in 1.9.0
 SKLEARN = TestedVersions("sklearn", "scikit-learn", (1, 9, 1), (1, 9))
+LIGHTGBM = TestedVersions("lightgbm", "LightGBM", (4, 7), (4, 7))
+XGBOOST = TestedVersions("xgboost", "XGBoost", (3, 0), (3, 2))
+CATBOOST = TestedVersions("catboost", "CatBoost", (1, 2, 10), (1, 2))
+LIBRARIES = {versions.package: versions for versions in (SKLEARN, LIGHTGBM, XGBOOST, CATBOOST)}
 
 
 @dataclass(frozen=True)
@@ -51,8 +56,9 @@ class Support:
 
     versions: TestedVersions
     attributes: tuple[str, ...] = ()  # private attributes of the estimator
-    functions: tuple[str, ...] = ()  # private functions, by import path
+    functions: tuple[str, ...] = ()  # private functions, by import path; adapters import them when they use them
     fitted: tuple[str, ...] = field(default=())  # private attributes of fitted models, checked by `has_fitted`
+    otherwise: str = REFITTED  # what follows if they do not hold, for the warning
 
     def is_given(self, estimator: Any) -> bool:
         """Whether a session can be opened; if not, warn."""
@@ -65,7 +71,7 @@ class Support:
 
     def _report(self, problem: str) -> bool:
         if problem:
-            report_fallback(self.versions.name, problem)
+            report_fallback(self.versions.name, problem, self.otherwise)
         return not problem
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from foldwise.data.encoded import take_view
 from foldwise.data.target import Target, check_weights, encode_target
 from foldwise.data.view import SparseView
 from foldwise.errors import InputError
+from foldwise.folds.fallback import attempt, raise_hidden, refitted_apart
 from foldwise.folds.protocol import NAMES, SHARES, Answer, Block, Failure, Labels, LeaveOneOutBlock, Need, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.summaries.passes import ThreadShare
@@ -100,18 +102,32 @@ class NaiveBayesSession:
         facts: dict[int, NaiveBayesFacts] = {}
         size = max(1, BLOCK_CELLS // max(1, len(test) * len(self.classes))) if need.has(SHARES) else None
         for run in self.settings.runs(settings, size):
+            error = None
             if run.batch is not None and not isinstance(training, Failure):
-                log_prior = self._log_prior(run.batch, training)
+                log_prior, error = attempt(partial(self._log_prior, run.batch, training))
                 if log_prior is not None:
                     answer = result_or_failure(self._grid_answer, run.batch, log_prior, training, test, need)
                     yield Block(run.start, run.start + len(run.members), answer)
                     continue
-            for i, one in enumerate(run.members, run.start):
-                failed = [part for part in (one, training) if isinstance(part, Failure)]
-                alone = (
-                    failed[0] if failed else result_or_failure(self._single_answer, one, training, test, need, facts)
-                )
+            # if a prior is invalid, each setting is answered alone and raises its own error
+            answers = (self._alone(one, training, test, need, facts) for one in run.members)
+            for i, alone in enumerate(refitted_apart(answers, error), run.start):
                 yield Block(i, i + 1, alone)
+
+    def _alone(
+        self,
+        one: CheckedSetting | Failure,
+        training: TrainingSet | Failure,
+        test: Rows,
+        need: Need,
+        facts: dict[int, NaiveBayesFacts],
+    ) -> Answer | Failure:
+        """Answer one setting alone; errors of the setting are reported before those of the training rows."""
+        if isinstance(one, Failure):
+            return one
+        if isinstance(training, Failure):
+            return training
+        return result_or_failure(self._single_answer, one, training, test, need, facts)
 
     def training_set(self, train: Rows) -> TrainingSet:
         """Collect labels and weights of the training rows, by the classes that occur in them."""
@@ -128,18 +144,15 @@ class NaiveBayesSession:
         share = ThreadShare(read_only(codes.astype(np.int64, copy=False)), weights, len(present), 0, len(train))
         return TrainingSet(train, present, classes, share, totals.astype(np.float64))
 
-    def _log_prior(self, batch: GridBatch, training: TrainingSet) -> Floats | None:  # (K, S)
-        """Compute the priors of a batch; None if any is invalid, so that each setting is answered alone."""
+    def _log_prior(self, batch: GridBatch, training: TrainingSet) -> Floats:  # (K, S)
+        """Compute the priors of a batch; raise if any is invalid."""
 
         def make() -> Floats:
             distinct = {id(given): given for given in batch.priors}
             logs = {key: check_priors(given, training.classes, training.totals) for key, given in distinct.items()}
             return np.array([logs[id(given)] for given in batch.priors]).T
 
-        try:
-            return batch.prior_logs.get(training.key, make)
-        except Exception:  # each setting, answered alone, raises its own error
-            return None
+        return batch.prior_logs.get(training.key, make)
 
     def _grid_answer(
         self, batch: GridBatch, log_prior: Floats, training: TrainingSet, test: Rows, need: Need
@@ -251,7 +264,8 @@ class NaiveBayesSession:
         stop, n_classes = start + len(members), len(self.classes)
         try:
             scored = facts.score(indices, [one.setting for one in members], [one.params["priors"] for one in members])
-        except InputError:  # perhaps only one setting fails in some splits: refit them all
+        except InputError as error:  # perhaps only one setting fails in some splits: refit them all
+            raise_hidden(error, partial(self._first_failure, members, training.rows, indices, need))
             shape = (len(members), len(indices))
             labels = np.zeros(shape, dtype=np.int64) if need.has(NAMES) else None
             log_proba = np.full((*shape, n_classes), -np.log(n_classes)) if need.has(SHARES) else None
@@ -260,3 +274,15 @@ class NaiveBayesSession:
         log_proba = scored.log_proba() if need.has(SHARES) else None
         answer = Answer(labels, log_proba).among(training.present, n_classes)
         return LeaveOneOutBlock(start, stop, answer, np.flatnonzero(scored.refit))
+
+    def _first_failure(
+        self, members: Sequence[CheckedSetting], rows: Rows, indices: Rows, need: Need
+    ) -> Failure | None:
+        """Answer settings for one row after the other until one fails; None if none does."""
+        for index in indices.tolist():
+            training = result_or_failure(self.training_set, np.delete(rows, index))
+            for one in members:
+                answer = self._alone(one, training, rows[[index]], need, {})
+                if isinstance(answer, Failure):
+                    return answer
+        return None

@@ -55,7 +55,7 @@ class BalancedSession(WrapperSession):
         sample, error = attempt(lambda: self._balanced(settings[indices[0]], train))
         if sample is None:
             for i in indices:  # the refit raises the error
-                yield [i], refitted(self._alone(settings[i], train, test, need), error)
+                yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
             return
         branches = branches_of(indices, settings)
         corrects = any(self.param(settings[i], "correct_priors") for i in indices)
@@ -96,7 +96,7 @@ class BalancedSession(WrapperSession):
             return replace(answer, models=None)
         logs = answer.log_probabilities()
         if logs is None:  # the refit raises the error
-            return self._alone(setting, train, test, need)
+            return self.answer_by_refit(setting, train, test, need)
         assert isinstance(self.target, Labels)
         log_proba = corrected(logs[0][:, sample.present], sample.priors, sample.shown)
         answer = Answer(labels=log_proba.argmax(axis=1)[None], log_proba=log_proba[None])

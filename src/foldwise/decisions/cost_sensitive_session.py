@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from foldwise.decisions.resolved_costs import resolve_costs
 from foldwise.decisions.wrapper_session import WrapperSession, branches_of, inside
+from foldwise.folds.fallback import attempt, raise_hidden
 from foldwise.folds.model_session import IndexedAnswer, class_indices
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows
 from foldwise.folds.rows import take_rows
@@ -39,7 +41,7 @@ class CostSensitiveSession(WrapperSession):
             return answer
         proba = answer.probabilities()
         if proba is None:  # the refit raises the error
-            return self._alone(setting, train, test, need)
+            return self.answer_by_refit(setting, train, test, need)
         assert isinstance(self.target, Labels)
         present = np.unique(self.target.codes[train])
         try:
@@ -50,13 +52,18 @@ class CostSensitiveSession(WrapperSession):
         shares = replace(answer, labels=None, decision=None, models=models)
         if not need & (Need.LABELS | Need.MODEL):
             return shares
-        try:
+        classes = self.target.classes
+
+        def decide() -> Any:
             X = take_rows(self.X, test) if costs.varying else None
             action, _ = costs.decide(proba[0][:, present], X)
-            labels = class_indices(costs.actions, self.target.classes)[action]
-            return replace(shares, labels=labels[None])
-        except Exception:  # actions that are not classes, or invalid costs of a row: a scorer calls the model itself
+            return class_indices(costs.actions, classes)[action]
+
+        labels, undecided = attempt(decide)
+        if labels is None:  # actions that are not classes, or invalid costs of a row: a scorer calls the model itself
+            raise_hidden(undecided, partial(self.answer_by_refit, setting, train, test, Need.LABELS))
             return replace(shares, models=models or (self.model(setting, train),))
+        return replace(shares, labels=labels[None])
 
     def model(self, setting: Params, train: Rows) -> Any:
         if not self.can_share(setting):

@@ -1,4 +1,4 @@
-"""The base of classifiers that wrap another one: cloning it, its classes, feature names and tags."""
+"""The base of estimators that wrap another one: its feature names and tags; of classifiers, also its classes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,35 @@ from foldwise.folds.randomness import TableSize, is_repeatable
 from foldwise.folds.rows import count_rows, with_rows
 
 
-class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier around another one, which is fitted as `estimator_`."""
+class AroundEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator around another one, which is fitted as `estimator_`."""
 
     estimator: Any
     estimator_: Any
     classes_: NDArray[Any]
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+
+    def _hold(self, model: Any) -> None:
+        """Take over a fitted model and what it knows about its columns."""
+        self.estimator_ = model
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+            elif hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+
+    def _inner_tags(self) -> Any:
+        """The tags of the wrapped estimator; None if `fit` would refuse it."""
+        has_tags = hasattr(self.estimator, "fit") and not isinstance(self.estimator, type)
+        return get_tags(self.estimator) if has_tags else None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "estimator_")
+
+
+class Wrapper(ClassifierMixin, AroundEstimator):  # type: ignore[misc]
+    """A classifier around another one."""
 
     def _unfitted(self) -> Any:
         """Clone the wrapped estimator, which must be a classifier."""
@@ -54,13 +75,8 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _wrap(self, model: Any) -> Self:
         """Adopt a fitted model with its classes and feature names."""
-        self.estimator_ = model
+        self._hold(model)
         self.classes_ = model.classes_
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
-            elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
         return self
 
     def _repeats(self, n_rows: int) -> bool:
@@ -68,13 +84,9 @@ class Wrapper(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = [value for name, value in self.get_params(deep=False).items() if name != "estimator"]
         return repeats(self.estimator, n_rows) and all(is_repeatable(value, TableSize(n_rows)) for value in own)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "fit") and not isinstance(self.estimator, type):
-            inner = get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), self._inner_tags()
+        if inner is not None:
             tags.input_tags = inner.input_tags
             if inner.classifier_tags is not None:
                 tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
@@ -87,7 +99,7 @@ def repeats(estimator: Any, n_rows: int) -> bool:
 
 
 def if_wrapped_has(name: str) -> Any:
-    """Make a method available only if the wrapped classifier has it, fitted or not."""
+    """Make a method available only if the wrapped estimator has it, fitted or not."""
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
 
 

@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import sklearn
 
+from foldwise.folds.abilities import work_shared
 from foldwise.folds.groups import group_by, group_settings, params_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.opening import open_session
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows
 from foldwise.folds.randomness import nested_parts, seed_of
-from foldwise.folds.rows import count_rows, take_rows
+from foldwise.folds.rows import count_rows
 from foldwise.folds.weights import weight_params
 
 INSIDE = "estimator__"
@@ -49,7 +50,11 @@ class WrapperSession(ModelSession):
 
     @property
     def shares(self) -> str:  # type: ignore[override]
-        return self.inner.shares if self.inner.shares != "refit" else "answers of the wrapped estimator"
+        return self.shares_of([{}])
+
+    def shares_of(self, settings: Sequence[Params]) -> str:
+        shared = work_shared(self.inner, [inside(setting) for setting in settings])
+        return shared if shared != "refit" else "answers of the wrapped estimator"
 
     def lazy(self, params: Params) -> frozenset[str]:
         if not self.can_share(params):
@@ -69,7 +74,7 @@ class WrapperSession(ModelSession):
     def _pieces(self, settings: Sequence[Params], train: Rows, test: Rows, need: Need) -> Iterator[IndexedAnswer]:
         shared = [i for i, setting in enumerate(settings) if self.can_share(setting)]
         for i in sorted({*range(len(settings))} - {*shared}):
-            yield [i], self._alone(settings[i], train, test, need)
+            yield [i], self.answer_by_refit(settings[i], train, test, need)
         for group in group_settings(self, [settings[i] for i in shared]):
             yield from self._group([shared[k] for k in group], settings, train, test, need)
 
@@ -90,10 +95,6 @@ class WrapperSession(ModelSession):
                 one = answer if isinstance(answer, Failure) else answer.cut(b - block.start, b - block.start + 1)
                 for i in branches[b]:
                     yield i, one
-
-    def _alone(self, setting: Params, train: Rows, test: Rows, need: Need) -> Answer | Failure:
-        model = self.fit_alone(setting, train)
-        return model if isinstance(model, Failure) else self.predict(model, take_rows(self.X, test), need)
 
     def param(self, setting: Params, name: str) -> Any:
         """Return the value of a parameter of the wrapper in a setting."""

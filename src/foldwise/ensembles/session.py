@@ -27,12 +27,11 @@ from foldwise.ensembles.protocol import MemberPredictions, MemberSpec, TrainingD
 from foldwise.ensembles.sizes import FixedSize
 from foldwise.ensembles.variants import EnsembleVariants
 from foldwise.folds.caches import IdentityCache, KeyedCache
-from foldwise.folds.fallback import attempt, refitted
+from foldwise.folds.fallback import attempt, refitted, refitted_apart
 from foldwise.folds.groups import value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession, in_order
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows
 from foldwise.folds.randomness import TableSize, is_repeatable
-from foldwise.folds.rows import take_rows
 
 Key = tuple[Any, ...]
 
@@ -181,8 +180,9 @@ class EnsembleSession(ModelSession):
         shared = self._all_shared(settings)
         split: MembersOnSplit | None = None
         done: set[int] = set()
+        together_error = None
         if shared:  # if it raises, each setting is tried separately
-            split, _ = attempt(lambda: MembersOnSplit(self, list(shared.values()), train, test))
+            split, together_error = attempt(lambda: MembersOnSplit(self, list(shared.values()), train, test))
         errors: dict[int, Exception | None] = {}
         if split is not None:
             for batch in split.batches(shared):
@@ -191,10 +191,11 @@ class EnsembleSession(ModelSession):
                     yield batch, answer
                     done.update(batch)
                 errors.update(dict.fromkeys(batch, error))
-        for i, setting in enumerate(settings):
-            if i not in done:
-                answered = self._single(setting, shared.get(i), split, train, test, need)
-                yield [i], refitted(answered, errors.get(i))
+        apart = [i for i in range(len(settings)) if i not in done]
+        answers = (
+            refitted(self._single(settings[i], shared.get(i), split, train, test, need), errors.get(i)) for i in apart
+        )
+        yield from zip(([i] for i in apart), refitted_apart(answers, together_error), strict=True)
 
     def _single(
         self,
@@ -213,7 +214,7 @@ class EnsembleSession(ModelSession):
             answer, error = attempt(lambda: (split or MembersOnSplit(self, [shared], train, test)).answer(shared))
             if answer is not None:
                 return answer
-        return refitted(self.answer_alone(setting, train, take_rows(self.X, test), need), error)
+        return refitted(self.answer_by_refit(setting, train, test, need), error)
 
 
 class MembersOnSplit:

@@ -23,6 +23,7 @@ from foldwise.engines.statements import fold_of, is_sampled
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
 from foldwise.evaluation.tables import number
+from foldwise.folds.abilities import FitsFacts
 from foldwise.folds.fitting_facts import fit_facts, squared_error
 
 SAMPLE_ROWS = 20_000
@@ -206,7 +207,7 @@ def nested_on_snapshot(
     sample: int,
 ) -> EngineNestedResult:
     """Do the work of `nested_in_engine`."""
-    is_linear = not hasattr(estimator, "fit_facts")
+    is_linear = not isinstance(estimator, FitsFacts)
     task = "regression" if is_regressor(estimator) else "classification"
     wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
     facts, rows = facts_and_sample(asker, target, wanted)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.errors import FoldwiseError
+from foldwise.folds.abilities import HasRefitType, equal_settings
 from foldwise.folds.leave_one_out import answer_one_left_out, answers_leave_one_out
 from foldwise.folds.model_session import ModelSession, RefitSession
 from foldwise.folds.protocol import Answer, Failure, FoldSession, Labels, Need, Params, Rows, TargetValues
@@ -64,7 +65,7 @@ def disagreement(
     need |= Need.LABELS if isinstance(session.target, Labels) else Need.VALUES
     if ours is None:
         ours = next(iter(session.answer([setting], train, test, need))).answer
-    kind: type[ModelSession] = getattr(session, "refit_type", RefitSession)
+    kind: type[ModelSession] = session.refit_type if isinstance(session, HasRefitType) else RefitSession
     refit = kind(session.estimator, session.X, session.y, session.fit_params)
     logarithms = isinstance(ours, Answer) and ours.log_proba is not None
 
@@ -100,15 +101,6 @@ def disagreement(
     if isinstance(ours, Failure):
         return f"the session failed with {ours.error!r}, but the refit did not fail"
     return f"the refit failed with {getattr(theirs, 'error', None)!r}, but the session did not fail"
-
-
-def equal_settings(session: Any, setting: Params) -> Sequence[Params]:
-    """Settings with the same solution, by another way of computing: their answers are as right as those of the refit.
-
-    A session whose estimator stops at a tolerance has a method of this name. The distance between such answers counts
-    like that between refits on permuted rows.
-    """
-    return list(session.equal_settings(setting)) if hasattr(session, "equal_settings") else []
 
 
 def with_logarithms(answer: Answer, model: Any, X: Any, target: Any) -> Answer:

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from foldwise.folds.abilities import ExpectsSplits, HasSmallProducts
 from foldwise.folds.audit import check_one
 from foldwise.folds.groups import group_settings
 from foldwise.folds.leave_one_out import answers_leave_one_out
@@ -140,7 +141,7 @@ def jobs_of(session: FoldSession, tasks: Sequence[EvaluationTask], plan: Scoring
     known: dict[int, list[SettingGroup]] = {}  # searches inside outer folds pass the same list of settings
     jobs: list[EvaluationJob] = []
     for t, task in enumerate(tasks):
-        if hasattr(session, "expect"):  # the splits to come, so that the session can share work between them
+        if isinstance(session, ExpectsSplits):
             session.expect(task.splits)
         groups = known.get(id(task.settings))
         if groups is None:
@@ -271,8 +272,8 @@ def run_threads(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: 
     """Run `score_task` on plain threads: sessions release the GIL, and joblib takes longer to start."""
     # joblib looks up the number of cores on each call, which takes longer than a small search
     threads = min(n_jobs if n_jobs is not None and n_jobs > 0 else effective_n_jobs(n_jobs), len(calls))
-    small = bool(calls) and getattr(calls[0][0], "small_products", False)
-    with one_blas_thread() if small else nullcontext():
+    session = calls[0][0] if calls else None
+    with one_blas_thread() if isinstance(session, HasSmallProducts) and session.small_products else nullcontext():
         if threads <= 1:
             yield from (score_task(*call) for call in calls)
             return

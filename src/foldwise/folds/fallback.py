@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -16,10 +16,11 @@ from foldwise.errors import FoldwiseWarning
 from foldwise.folds.protocol import Answer, Failure
 
 VARIABLE = "FOLDWISE_STRICT"
+REFITTED = "models are refitted one by one. Results are correct, but take longer."
 
 Result = TypeVar("Result")
 
-_reported: set[tuple[str, str]] = set()
+_reported: set[tuple[str, str, str]] = set()
 
 
 class FallbackWarning(FoldwiseWarning):
@@ -60,6 +61,31 @@ def refitted(answer: Result, error: Exception | None) -> Result:
     return answer
 
 
+def refitted_apart(answers: Iterable[Result], error: Exception | None) -> Iterator[Result]:
+    """The answers of refits of settings whose shared work failed. In strict mode, raise its error if no refit failed.
+
+    One invalid setting makes the shared work of all of them fail, so a single failure explains the error.
+    """
+    explained = False
+    for answer in answers:
+        explained = explained or has_failed(answer)
+        yield answer
+    if not explained:
+        refitted(None, error)
+
+
+def raise_hidden(error: Exception | None, refit: Callable[[], object]) -> None:
+    """In strict mode, raise the error of shared work unless the refit, which is only done then, fails too.
+
+    For work whose error does not reach the settings that are refitted because of it, such as reading the whole table.
+    """
+    if error is None or not is_strict():
+        return
+    answer, failed = attempt(refit)
+    if failed is None:
+        refitted(answer, error)
+
+
 def has_failed(answer: object) -> bool:
     """Whether a refit raised, or its model cannot predict and is left to the scorers."""
     if isinstance(answer, Answer):
@@ -67,9 +93,8 @@ def has_failed(answer: object) -> bool:
     return isinstance(answer, Failure)
 
 
-def report_fallback(library: str, reason: str) -> None:
-    """Warn that models of a library are refitted, once for each reason."""
-    if (library, reason) not in _reported:
-        _reported.add((library, reason))
-        message = f"{library}: {reason}, so models are refitted one by one. Results are correct, but take longer."
-        warnings.warn(message, FallbackWarning, stacklevel=2)
+def report_fallback(library: str, reason: str, otherwise: str = REFITTED) -> None:
+    """Warn that shared work for models of a library is off, once for each reason and consequence."""
+    if (library, reason, otherwise) not in _reported:
+        _reported.add((library, reason, otherwise))
+        warnings.warn(f"{library}: {reason}, so {otherwise}", FallbackWarning, stacklevel=2)

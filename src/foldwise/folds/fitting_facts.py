@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
+from foldwise.folds.abilities import FitsFacts
 
 SHIPPED = "foldwise.adapters.linear_table_facts"  # loaded on first use
 
@@ -38,7 +39,7 @@ def fit_facts(estimator: Any, facts: TableFacts) -> Any:
     >>> fit_facts(RidgeClassifier(), facts).coef_.shape
     (1, 2)
     """
-    if hasattr(estimator, "fit_facts"):
+    if isinstance(estimator, FitsFacts):
         return clone(estimator).fit_facts(facts)
     linear = import_module(SHIPPED)
     if type(estimator) not in linear.LINEAR:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 
 from foldwise.data.target import encode_target
+from foldwise.folds.fallback import raise_hidden
 from foldwise.folds.groups import group_settings
 from foldwise.folds.protocol import Answer, Block, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.folds.rows import count_rows, is_square, take_columns, take_pairs, take_params, take_rows, takes_pairs
@@ -17,6 +19,7 @@ from foldwise.folds.rows import count_rows, is_square, take_columns, take_pairs,
 BLOCK_CELLS = 1 << 18  # probabilities in one block, so that metrics read them from the processor's cache
 
 IndexedAnswer = tuple[Sequence[int], Answer | Failure]  # indices of settings, and their answer
+Refit = Callable[[], Any]
 
 
 class ModelSession:
@@ -32,6 +35,12 @@ class ModelSession:
         self.target = target_of(estimator, y, self.n_rows)
         # read once: scikit-learn inspects the signature on each call
         self.own_params: dict[str, Any] = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+
+    @classmethod
+    def with_target(cls, estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> Self | None:
+        """A session, or None if metrics cannot read its target, such as one with several columns."""
+        session = cls(estimator, X, y, fit_params)
+        return None if session.target is None else session
 
     def lazy(self, params: Params) -> frozenset[str]:
         return frozenset()
@@ -51,8 +60,9 @@ class ModelSession:
         self, settings: Sequence[Params], train: Rows, X_test: Any, need: Need
     ) -> Iterator[Answer | Failure]:
         """The answers to settings of one group, in order."""
-        for model in self.fit_group(settings, train):
-            yield model if isinstance(model, Failure) else self.predict(model, X_test, need)
+        for setting, model in zip(settings, self.fit_group(settings, train), strict=True):
+            refit = None if self.shares == "refit" else partial(self.refit, setting, train)
+            yield model if isinstance(model, Failure) else self.predict(model, X_test, need, refit)
 
     def fit_group(self, settings: Sequence[Params], train: Rows) -> Iterator[Any]:
         """The fitted models of settings of one group, in order; a Failure if a fit raised."""
@@ -70,6 +80,11 @@ class ModelSession:
         """The answer to one setting by a refit."""
         model = self.fit_alone(setting, train)
         return model if isinstance(model, Failure) else self.predict(model, X_test, need)
+
+    def answer_by_refit(self, setting: Params, train: Rows, test: Rows, need: Need) -> Answer | Failure:
+        """The same for rows of the table."""
+        model = self.fit_alone(setting, train)
+        return model if isinstance(model, Failure) else self.predict(model, self.test_table(setting, train, test), need)
 
     def merged(self, setting: Params) -> dict[str, Any]:
         """The parameters of the estimator, updated by a setting."""
@@ -118,12 +133,9 @@ class ModelSession:
         model.fit(X, **fit_params) if self.y is None else model.fit(X, take_rows(self.y, train), **fit_params)
         return model
 
-    def predict(self, model: Any, X_test: Any, need: Need) -> Answer | Failure:
-        """The predictions of a fitted model for the test rows."""
-        try:
-            return predictions(model, X_test, need, self.target)
-        except Exception as error:  # not hidden: the failure is the answer
-            return Failure(error, fitted=True)
+    def predict(self, model: Any, X_test: Any, need: Need, refit: Refit | None = None) -> Answer | Failure:
+        """The predictions of a fitted model for the test rows; `refit` fits it alone, if it comes from shared work."""
+        return predictions(model, X_test, need, self.target, refit)
 
 
 class RefitSession(ModelSession):
@@ -192,11 +204,13 @@ def target_of(estimator: Any, y: Any, n_rows: int) -> Labels | TargetValues | No
     return None
 
 
-def predictions(model: Any, X: Any, need: Need, target: Labels | TargetValues | None) -> Answer:
+def predictions(
+    model: Any, X: Any, need: Need, target: Labels | TargetValues | None, refit: Refit | None = None
+) -> Answer:
     """The needed predictions that the model has, as an answer of one setting.
 
     If the model raises, or predicts classes that are not in the target, the answer contains the model itself, and each
-    scorer calls it.
+    scorer calls it. In strict mode, a model that comes from shared work may only raise if its refit does.
     """
     if target is None:
         return Answer(models=(model,))
@@ -211,11 +225,17 @@ def predictions(model: Any, X: Any, need: Need, target: Labels | TargetValues | 
         if wanted and not (name == "proba" and not need & Need.PROBA and found.get("decision") is not None):
             try:
                 found[name] = read(model, X, target)
-            except Exception:  # the scorer calls the model itself and meets the error
+            except Exception as error:  # the scorer calls the model itself and meets the error
+                if refit is not None:
+                    raise_hidden(error, partial(read_refit, refit, read, X, target))
                 found["models"] = (model,)
     if need & Need.MODEL:
         found["models"] = (model,)
     return Answer(**found)
+
+
+def read_refit(refit: Refit, read: Callable[[Any, Any, Any], Any], X: Any, target: Any) -> Any:
+    return read(refit(), X, target)
 
 
 def values_of(model: Any, X: Any, target: TargetValues) -> NDArray[np.float64]:

@@ -7,11 +7,13 @@ answers all settings for the test rows, and for the rows whose residuals correct
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from foldwise.folds import open_session
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.protocol import Answer, Failure, Need, Params, Rows
 from foldwise.models.target_transforms import FoldTarget, TransformedTarget, check_names, held_out, to_target
@@ -41,28 +43,33 @@ class TransformedSession(ModelSession):
             groups.setdefault(key, []).append(i)
         for key, group in groups.items():
             chosen = [settings[i] for i in group]
-            found = None if key is None else self._shared(key, chosen, train, test)
-            if found is None:
+            if key is None:
                 for indices, answer in super()._pieces(chosen, train, test, need):
                     yield [group[i] for i in indices], answer
+                continue
+            target, error = attempt(partial(self._transformed, *key, train))
+            if target is None:  # the refit raises the error again
+                for indices, answer in super()._pieces(chosen, train, test, need):
+                    yield [group[i] for i in indices], refitted(answer, error)
             else:
-                for i, answer in zip(group, found, strict=True):
+                for i, answer in zip(group, self._shared(key, target, chosen, train, test), strict=True):
                     yield [i], answer
 
+    def _transformed(self, transform: Any, predicts: Any, train: Rows) -> FoldTarget:
+        """The transformed target of the training rows."""
+        check_names(transform, predicts)
+        truth: Any = self.target
+        return FoldTarget.of(transform, truth.numbers[train])
+
     def _shared(
-        self, key: tuple[Any, Any], settings: Sequence[Params], train: Rows, test: Rows
-    ) -> list[Answer | Failure] | None:
-        """The answers of one transformation; None if a refit must raise its error."""
+        self, key: tuple[Any, Any], target: FoldTarget, settings: Sequence[Params], train: Rows, test: Rows
+    ) -> list[Answer | Failure]:
+        """The answers of one transformation."""
         transform, predicts = key
         inside = [stripped(setting) for setting in settings]
         if transform == "none":
             return values_of(self.inner, inside, train, test)
         truth: Any = self.target
-        try:
-            check_names(transform, predicts)
-            target = FoldTarget.of(transform, truth.numbers[train])
-        except Exception:  # the refit raises it again
-            return None
         session = self._session_on(target, train)
         found = values_of(session, inside, train, test)
         if target.learned is None or predicts != "mean":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,11 @@ from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.caches import KeyedCache
-from foldwise.folds.fallback import refitted
+from foldwise.folds.fallback import attempt, refitted
 from foldwise.folds.groups import group_settings, value_key
 from foldwise.folds.model_session import IndexedAnswer, ModelSession
-from foldwise.folds.nearest.lists import LazyLists, ListStore, NeighborLists, SearchRows
+from foldwise.folds.neighbor_lists import LazyLists, ListStore, NeighborLists, SearchRows
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
-from foldwise.folds.rows import take_rows
 from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.encoding import EncodedRows, column_roles, dense_table
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
@@ -69,18 +69,20 @@ class KNNSession(ModelSession):
         super().__init__(estimator, X, y)
         self._table = table
         self._encoded: KeyedCache[EncodedRows] = KeyedCache()  # by column roles and power
-        self._store: ListStore[MeasuredTable | None] = ListStore()
-        self._used: KeyedCache[bool] = KeyedCache()  # whether a distance that learns (True), or not (False), was used
+        self._store: ListStore[MeasuredTable | Exception] = ListStore()
 
     @property
     def shares(self) -> str:  # type: ignore[override]
-        """What the settings evaluated so far have shared; before any, what the estimator's own setting would share."""
-        used = [learns for learns in (True, False) if self._used.find(learns)]
-        if len(used) == 2:
+        """What settings with the estimator's own distance share."""
+        return self.shares_of([{}])
+
+    def shares_of(self, settings: Sequence[Params]) -> str:
+        """Whether valid settings share neighbors among all splits, or only within each."""
+        tables = map(self._measured, settings)
+        learns = {table.distance.learns for table in tables if isinstance(table, MeasuredTable)}
+        if len(learns) == 2:
             return "neighbors, in part of each split"
-        own = None if used else self._measured({})
-        learns = used[0] if used else own is None or own.distance.learns
-        return "neighbors of each split" if learns else "neighbors"
+        return "neighbors" if learns == {False} else "neighbors of each split"
 
     def lazy(self, params: Params) -> frozenset[str]:
         return LAZY
@@ -90,37 +92,39 @@ class KNNSession(ModelSession):
             votings: dict[int, VotingParams] = {}
             table = self._measured(settings[group[0]])
             for i in group:
-                voting = None if table is None else self._voting(settings[i], len(train))
+                voting, error = self._checked_voting(table, settings[i], len(train))
                 if voting is None:  # the refit raises the error
-                    yield [i], self.answer_alone(settings[i], train, take_rows(self.X, test), need)
+                    yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
                 else:
                     votings[i] = voting
-            if table is not None and votings:
+            if isinstance(table, MeasuredTable) and votings:
                 yield from self._answers(votings, table, settings, train, test, need)
 
-    def _voting(self, setting: Params, n_train: int) -> VotingParams | None:
-        """Check how neighbors vote; None if the estimator would raise."""
-        try:
-            params = self.merged(setting)
-            if len(params) > len(self.own_params):
-                return None
-            check_jobs(params["n_jobs"])
-            ties = {name: params[name] for name in ("ties", "laplace") if name in params}
-            voting = check_voting(params["n_neighbors"], params["weights"], **ties)
-            return voting if voting.k <= n_train else None
-        except (TypeError, ValueError):
-            return None
+    def _checked_voting(
+        self, table: MeasuredTable | Exception, setting: Params, n_train: int
+    ) -> tuple[VotingParams | None, Exception | None]:
+        """Check a setting; with None, also return the error because of which it is refitted."""
+        if isinstance(table, Exception):
+            return None, table
+        return attempt(partial(self._voting, setting, n_train))
 
-    def _measured(self, setting: Params) -> MeasuredTable | None:
-        """Encode the table for the distance of a setting; None if the estimator would raise."""
+    def _voting(self, setting: Params, n_train: int) -> VotingParams | None:
+        """Check how neighbors vote; None if there are too few training rows, or if a parameter is unknown."""
+        params = self.merged(setting)
+        if len(params) > len(self.own_params):
+            return None
+        check_jobs(params["n_jobs"])
+        ties = {name: params[name] for name in ("ties", "laplace") if name in params}
+        voting = check_voting(params["n_neighbors"], params["weights"], **ties)
+        return voting if voting.k <= n_train else None
+
+    def _measured(self, setting: Params) -> MeasuredTable | Exception:
+        """Encode the table for the distance of a setting; an exception if its parameters are invalid."""
         params = self.merged(setting)
 
-        def make() -> tuple[MeasuredTable | None, LazyLists | None]:
-            try:
-                table = self._measure(params)
-            except (TypeError, ValueError):
-                return None, None
-            return table, table.lists
+        def make() -> tuple[MeasuredTable | Exception, LazyLists | None]:
+            table, error = attempt(partial(self._measure, params))
+            return (error or AssertionError(), None) if table is None else (table, table.lists)
 
         return self._store.get(tuple(value_key(params[name]) for name in DISTANCE), make)
 
@@ -152,15 +156,12 @@ class KNNSession(ModelSession):
         need: Need,
     ) -> Iterator[IndexedAnswer]:
         """Answer settings that share a distance."""
-        self._used.keep(table.distance.learns, True)
         depth = min(len(train), 1 + max(voting.k for voting in votings.values()))
-        try:
-            targets = self._targets(train)
-            found = self._nearest(table, targets, train, test, depth)
-        except (TypeError, ValueError) as error:  # the distance cannot be learned: each setting fails by itself
+        targets = self._targets(train)
+        found, error = attempt(partial(self._nearest, table, targets, train, test, depth))
+        if found is None:  # the distance cannot be learned: each setting fails by itself
             for i in votings:
-                alone = self.answer_alone(settings[i], train, take_rows(self.X, test), need)
-                yield [i], refitted(alone, error)
+                yield [i], refitted(self.answer_by_refit(settings[i], train, test, need), error)
             return
         for group in group_votings(votings):
             most = max(1, BLOCK_CELLS // max(1, len(test) * targets.n_classes)) if need & ~Need.LABELS else len(group)

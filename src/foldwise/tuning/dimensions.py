@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,10 +22,13 @@ ParameterCondition = Mapping[str, Any]  # values, or lists of values, by paramet
 MARGIN = 1e-9  # of the tails of a distribution: an infinite value is not drawn
 
 
+@runtime_checkable
 class Dimension(Protocol):
     """The values that one parameter may have."""
 
-    when: ParameterCondition | None
+    @property
+    def when(self) -> ParameterCondition | None:
+        """The values of other parameters that this one needs."""
 
     @property
     def n_values(self) -> float:
@@ -351,9 +354,9 @@ class SampledDimension:
         return is_number(value) and low <= value <= high and (not self.discrete or value == int(value))
 
 
-def dimension_of(name: str, values: Any) -> Any:
+def dimension_of(name: str, values: Any) -> Dimension:
     """The dimension that a list of values, a distribution or a dimension describes."""
-    if all(hasattr(values, one) for one in ("to_unit", "from_unit", "contains")):
+    if isinstance(values, Dimension):
         return values
     if hasattr(values, "rvs"):
         return SampledDimension(values)

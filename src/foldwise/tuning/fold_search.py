@@ -25,6 +25,7 @@ from foldwise.evaluation.routing import (
     route,
     routed_metrics,
 )
+from foldwise.folds.abilities import work_shared
 from foldwise.folds.engine import Outcome
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession
@@ -48,6 +49,15 @@ class FoldSearch(SearchViews):
 
     compares_default = False  # whether the defaults of the estimator are compared with the best setting
 
+    # options that only some searches have as parameters
+    n_trials: int | None = None
+    timeout: float | None = None
+    initial_settings: Any = None
+    reshuffle: bool = False
+    store: Any = None
+    keep: str = "none"
+    watch: Any = None
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "_run_search" in vars(cls):  # a schedule of its own cannot be run on a session of a larger table
@@ -70,12 +80,12 @@ class FoldSearch(SearchViews):
         metrics, scorers, several = metrics_of(search.scoring, search.estimator)
         if several:
             check_refit(search.refit, list(scorers))
-        limits = (getattr(search, "n_trials", None), getattr(search, "timeout", None))
-        initial = tuple(getattr(search, "initial_settings", None) or ())
+        limits = (self.n_trials, self.timeout)
+        initial = tuple(self.initial_settings or ())
         default = default_setting(search.estimator, space) if isinstance(strategy, BatchStrategy) else None
         if default is not None and not is_tried(default, [as_running(one) for one in initial]):
             initial = (*initial, default)
-        reshuffle = bool(getattr(search, "reshuffle", False))
+        reshuffle = bool(self.reshuffle)
         if reshuffle and isinstance(strategy, Racing):
             raise InputError(
                 "reshuffle=True cannot be combined with racing, which compares settings on the same folds.",
@@ -129,7 +139,8 @@ class FoldSearch(SearchViews):
         search.strategy_ = running.plan.strategy
         search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
         session = running.session
-        search.session_ = session.shares if any(map(session.lazy, running.settings)) else "refit"
+        any_shared = any(map(session.lazy, running.settings))
+        search.session_ = work_shared(session, running.settings) if any_shared else "refit"
         search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
         search.kept_ = gather(running.outcomes, session, len(running.settings), running.splits, why, routed.groups)
         self._choose(running)
@@ -199,7 +210,7 @@ def run_schedule(
 ) -> tuple[RunningSearch, str]:
     """Run the rounds that `_run_search` or callbacks ask for; return also why not all predictions are kept."""
     search = plan.search
-    if getattr(search, "store", None) is not None:
+    if search.store is not None:
         raise InputError("callbacks cannot be combined with a store.", "remove the callbacks.")
     if plan.reshuffle or isinstance(plan.strategy, Racing):
         raise InputError("callbacks cannot be combined with racing or reshuffle=True.", "remove the callbacks.")
@@ -212,7 +223,7 @@ def run_schedule(
 
 def kept_of(search: Any, routed: RoutedParams) -> str:
     """Return what to store of the predictions: with routing nothing, as scores may be weighted unlike fits."""
-    return str(getattr(search, "keep", "none")) if routed.score is None else "none"
+    return str(search.keep) if routed.score is None else "none"
 
 
 def session_of(search: Any, X: Any, y: Any, routed: RoutedParams) -> FoldSession:
@@ -226,7 +237,7 @@ def check_options(search: Any) -> None:
     """Raise an error for invalid parameters before anything is fitted."""
     check_jobs(search.n_jobs)
     for name, kind in (("n_trials", int | np.integer), ("timeout", int | float)):
-        value = getattr(search, name, None)
+        value = getattr(search, name)
         if value is not None and not (isinstance(value, kind) and value > 0):
             raise InputError(f"{name} must be a positive number or None, got {value!r}.")
     check_error_score(search.error_score)

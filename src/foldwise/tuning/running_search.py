@@ -116,7 +116,7 @@ class CheckedSearchPlan:
         self, session: FoldSession, splits: Sequence[Split], groups: Any = None, rows: Rows | None = None
     ) -> StudyProtocol | None:
         """Open the study of the search on some rows of the table of a session; None without a store."""
-        if getattr(self.search, "store", None) is None:
+        if self.search.store is None:
             return None
         from foldwise.tuning.store.opening import StudySource  # which loads SQLAlchemy
 
@@ -417,7 +417,7 @@ def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None
     while running.question is not None:
         [outcome] = plan.evaluate([running], keeper, progress=progress, deadline=running.deadline)
         running.tell(outcome)
-        watch = getattr(plan.search, "watch", None)
+        watch = plan.search.watch
         if watch is not None and running.race is None:
             watch(running.trials())
 

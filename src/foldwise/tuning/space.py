@@ -73,7 +73,7 @@ class SearchSpace:
     def active(self, branch: int, setting: Params) -> Iterator[tuple[str, Any]]:
         """The parameters of a branch whose conditions hold, parents first; the setting may grow meanwhile."""
         for name, dimension in self.branches[branch].items():
-            if holds(getattr(dimension, "when", None), setting):
+            if holds(dimension.when, setting):
                 yield name, dimension
 
     def sample(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -132,14 +132,14 @@ def in_order(branch: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     left = dict(branch)
     while left:
-        ready = [name for name, one in left.items() if not set(getattr(one, "when", None) or ()) & left.keys()]
+        ready = [name for name, one in left.items() if not set(one.when or ()) & left.keys()]
         if not ready:
             raise InputError(
                 f"the conditions of {', '.join(map(repr, left))} depend on each other in a circle.",
                 "let each parameter depend on earlier ones only.",
             )
         for name in ready:
-            unknown = set(getattr(left[name], "when", None) or ()) - found.keys()
+            unknown = set(left[name].when or ()) - found.keys()
             if unknown:
                 raise InputError(
                     f"parameter {name!r} depends on {min(unknown)!r}, which is not in the space.",

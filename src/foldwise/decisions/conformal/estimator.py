@@ -6,9 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
+from sklearn.base import MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -34,7 +33,7 @@ from foldwise.decisions.conformal.levels import (
     quantile_of,
     rank_of,
 )
-from foldwise.decisions.wrapper import plain_rows
+from foldwise.decisions.wrapper import AroundEstimator, if_wrapped_has, plain_rows
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
 from foldwise.folds.rows import count_rows
@@ -45,12 +44,7 @@ def wraps(kind: Any) -> Any:
     return available_if(lambda self: kind(self.estimator))
 
 
-def delegated(name: str) -> Any:
-    """Make a method available only if the wrapped estimator has it, fitted or not."""
-    return available_if(lambda self: hasattr(getattr(self, "estimator_", self.estimator), name))
-
-
-class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class Conformal(MetaEstimatorMixin, AroundEstimator):  # type: ignore[misc]
     """Predict intervals of a quantity, or sets of classes, that contain the truth with a chosen probability.
 
     A regressor gets `predict_interval`, a classifier `predict_set`. All other predictions are those of the model.
@@ -128,7 +122,6 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
            [  1., 187.]])
     """
 
-    estimator_: Any
     scores_: Floats
     score_codes_: NDArray[np.intp] | None
     quantiles_: Floats
@@ -138,9 +131,6 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     interval_estimators_: list[Any]
     kept_models_: KeptModels | None
     fold_: Rows | None
-    classes_: NDArray[Any]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
 
     def __init__(
         self,
@@ -213,7 +203,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, found: CalibrationScores) -> None:
         """Take over the fitted model and the scores."""
-        self.estimator_ = found.model
+        self._hold(found.model)
         self.conformity_, self.interval_estimators_ = found.conformity, found.interval_models
         self.kept_models_, self.fold_ = found.kept, found.fold
         self.n_calibration_ = len(found.scores)
@@ -223,11 +213,6 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self.score_codes_ = None if found.codes is None else found.codes[order]
         else:
             self.scores_, self.score_codes_ = found.scores, None
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(found.model, name):
-                setattr(self, name, getattr(found.model, name))
-            elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
 
     def _quantiles(self, coverage: float) -> Floats:
         """Return the quantile of all scores, or of each class; warn where there are too few scores."""
@@ -258,7 +243,7 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
-    @delegated("predict_proba")  # type: ignore[untyped-decorator]
+    @if_wrapped_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Predict the probability of each class.
 
@@ -383,13 +368,9 @@ class Conformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         metric = accuracy_score if is_classifier(self.estimator) else r2_score
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "fit") and not isinstance(self.estimator, type):
-            inner = get_tags(self.estimator)
+        tags, inner = super().__sklearn_tags__(), self._inner_tags()
+        if inner is not None:
             tags.estimator_type = inner.estimator_type
             tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
             tags.input_tags, tags.target_tags = inner.input_tags, inner.target_tags

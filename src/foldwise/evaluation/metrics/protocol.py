@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,13 @@ class SearchMetric(Protocol):
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> NDArray[Any]:
         """Return one score, or one dict of scores, per setting."""
+
+
+@runtime_checkable
+class HasScorer(Protocol):
+    """A vectorized metric that keeps the scorer it stands for, which may accept more than weights."""
+
+    by_scorer: SearchMetric
 
 
 class RowMetric(SearchMetric, Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from foldwise.evaluation.metrics.protocol import SearchMetric
+from foldwise.evaluation.metrics.protocol import HasScorer, SearchMetric
 from foldwise.folds.protocol import Answer, FoldSession, Params
 from foldwise.folds.splits import Split
 
@@ -49,7 +49,8 @@ class RoutedMetric:
         self.score_params = score_params
         # vectorized metrics know weights, and nothing else
         only_weights = score_params.keys() <= {"sample_weight"}
-        self.metric: SearchMetric = metric if only_weights else getattr(metric, "by_scorer", metric)
+        by_scorer = not only_weights and isinstance(metric, HasScorer)
+        self.metric: SearchMetric = metric.by_scorer if by_scorer else metric
         self.need, self.bounds = self.metric.need, self.metric.bounds
 
     def __call__(self, session: Any, settings: Sequence[Params], split: Split, answer: Answer) -> NDArray[Any]:

@@ -10,6 +10,7 @@ from scipy.stats import qmc
 
 from foldwise.arrays import Floats
 from foldwise.folds.protocol import Params
+from foldwise.tuning.dimensions import Dimension, SampledDimension
 from foldwise.tuning.space import SearchSpace, holds
 from foldwise.tuning.strategies.protocol import Trial, is_tried
 from foldwise.tuning.strategies.unit_encoding import levels_of
@@ -68,9 +69,9 @@ def every_combination(space: SearchSpace) -> list[tuple[int, Floats]] | None:
             levels = levels_of(dimension) if dimension.n_values <= MOST_COMBINATIONS else None
             if levels is None:
                 return None
-            kept = [part for part in parts if not holds(getattr(dimension, "when", None), part[0])]
+            kept = [part for part in parts if not holds(dimension.when, part[0])]
             for setting, units in parts:
-                if holds(getattr(dimension, "when", None), setting):
+                if holds(dimension.when, setting):
                     for level in levels.tolist():
                         more = units.copy()
                         more[at[name]] = level
@@ -96,6 +97,6 @@ def own_values(space: SearchSpace, branch: int, setting: Params, own: Params) ->
     }
 
 
-def is_continuous(dimension: Any) -> bool:
+def is_continuous(dimension: Dimension) -> bool:
     """Whether a parameter may have any value between bounds."""
-    return bool(math.isinf(dimension.n_values)) and not getattr(dimension, "discrete", False)
+    return math.isinf(dimension.n_values) and not (isinstance(dimension, SampledDimension) and dimension.discrete)

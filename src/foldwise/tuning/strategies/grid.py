@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid
 
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds.protocol import Params
-from foldwise.tuning.dimensions import Float, Int, Space, same
+from foldwise.tuning.dimensions import Dimension, Float, Int, Space, same
 from foldwise.tuning.space import SearchSpace, holds
 from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, search_generator
 
@@ -57,7 +57,7 @@ class Grid:
         check_lists(space)
         parts = [space] if isinstance(space, Mapping) else list(space)
         are_dicts = all(isinstance(part, Mapping) for part in parts)  # otherwise scikit-learn says what must hold
-        if are_dicts and any(hasattr(values, "to_unit") for part in parts for values in part.values()):
+        if are_dicts and any(isinstance(values, Dimension) for part in parts for values in part.values()):
             settings = list(grid_points(SearchSpace.of(space), self.n_points))
         else:
             settings = list(ParameterGrid(space))
@@ -69,7 +69,7 @@ def grid_points(space: SearchSpace, n_points: int) -> Iterator[dict[str, Any]]:
     for number, dimensions in enumerate(space.branches):
         found: list[dict[str, Any]] = [{}]
         for name, dimension in dimensions.items():  # parents come before the parameters that depend on them
-            values, when = grid_values(dimension, n_points), getattr(dimension, "when", None)
+            values, when = grid_values(dimension, n_points), dimension.when
             found = [
                 {**one, name: value} if active else one
                 for one in found

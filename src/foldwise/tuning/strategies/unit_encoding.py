@@ -67,7 +67,7 @@ class UnitEncoding:
                 UnitColumn(
                     levels_of(one.dimension),
                     bool(one.dimension.ordered),
-                    len(one.branches) < n_branches or bool(getattr(one.dimension, "when", None)),
+                    len(one.branches) < n_branches or bool(one.dimension.when),
                 )
                 for one in self.space.columns
             ),
@@ -95,7 +95,7 @@ class UnitEncoding:
             at = {one.name: i + self.offset for i, one in enumerate(self.space.columns) if number in one.branches}
             steps = []
             for name, dimension in branch.items():
-                when = getattr(dimension, "when", None) or {}
+                when = dimension.when or {}
                 needs = [(at[parent], allowed_units(branch[parent], parent, wanted)) for parent, wanted in when.items()]
                 steps.append((at[name], needs))
             found.append(steps)

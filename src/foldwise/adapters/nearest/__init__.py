@@ -1,7 +1,7 @@
 """Nearest neighbors for many training sets: lists among all rows, from which each set removes the other rows."""
 
-from foldwise.folds.nearest.distances import Distance, NumericTable, by_tree, is_known
-from foldwise.folds.nearest.split import DistanceLists, KNNBatch, KNNProblem, KNNSetting, NeighborSplit
+from foldwise.adapters.nearest.distances import Distance, NumericTable, by_tree, is_known
+from foldwise.adapters.nearest.split import DistanceLists, KNNBatch, KNNProblem, KNNSetting, NeighborSplit
 
 __all__ = [
     "Distance",

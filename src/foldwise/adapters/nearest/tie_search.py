@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,13 @@ from numba import njit
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.metrics import pairwise_distances
-from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
-from foldwise.folds.nearest.distances import Distance, NumericTable
+from foldwise.adapters.nearest.distances import Distance, NumericTable
 from foldwise.folds.protocol import Rows
 
 BATCH_CELLS = 1 << 21  # distances at a time
 CHUNK = 256
+THREADS = "sklearn.utils._openmp_helpers._openmp_effective_n_threads"  # private: found when it is used
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class TieSearch:
         if self._rounds:  # complete chunks; an incomplete one stays last
             chunks = np.unique(rows // CHUNK)
             rows = np.concatenate([every[c * CHUNK : (c + 1) * CHUNK] for c in chunks])
-        n_threads = int(_openmp_effective_n_threads())
+        n_threads = openmp_threads()
         if n_threads == 1:
             return rows  # the distribution of the work makes no difference
         over_queries = min(len(self.train), 4 * CHUNK * n_threads)
@@ -138,6 +139,11 @@ def positions_in(batch: Rows, rows: Rows, n: int) -> Rows:
     at[batch] = np.arange(len(batch))
     found: Rows = at[rows]
     return found
+
+
+def openmp_threads() -> int:
+    """The number of threads that scikit-learn distributes a search over."""
+    return int(resolve_name(THREADS)())
 
 
 def is_usual() -> bool:

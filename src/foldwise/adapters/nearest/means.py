@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.adapters.nearest.members import Int32s, Members, Ties
+from foldwise.adapters.nearest.votes import FINE, off_share, zeros_of
 from foldwise.arrays import Floats, Ints
-from foldwise.folds.nearest.members import Int32s, Members, Ties
-from foldwise.folds.nearest.votes import FINE, off_share, zeros_of
 
 
 def means(

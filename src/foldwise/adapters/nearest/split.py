@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
+from foldwise.adapters.nearest import formulas
+from foldwise.adapters.nearest.distances import Distance, NumericTable, Slack
+from foldwise.adapters.nearest.means import means
+from foldwise.adapters.nearest.members import Members, Ties
+from foldwise.adapters.nearest.searching import among_train, lists_by
+from foldwise.adapters.nearest.tie_search import Nearest, TieSearch
+from foldwise.adapters.nearest.votes import UNDECIDED, class_votes, uniform_labels, weighted_labels
 from foldwise.arrays import Bools
-from foldwise.folds.nearest import formulas
-from foldwise.folds.nearest.distances import Distance, NumericTable, Slack
-from foldwise.folds.nearest.lists import LazyLists
-from foldwise.folds.nearest.means import means
-from foldwise.folds.nearest.members import Members, Ties
-from foldwise.folds.nearest.searching import among_train, lists_by
-from foldwise.folds.nearest.tie_search import Nearest, TieSearch
-from foldwise.folds.nearest.votes import UNDECIDED, class_votes, uniform_labels, weighted_labels
+from foldwise.folds.neighbor_lists import LazyLists
 from foldwise.folds.protocol import Labels, Rows, TargetValues
 from foldwise.folds.rows import take_rows
 

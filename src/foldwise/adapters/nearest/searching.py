@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from foldwise.folds.nearest.distances import Distance, NumericTable
-from foldwise.folds.nearest.lists import LazyLists, NeighborLists, SearchRows
+from foldwise.adapters.nearest.distances import Distance, NumericTable
+from foldwise.folds.neighbor_lists import LazyLists, NeighborLists, SearchRows
 from foldwise.folds.protocol import Rows
 
 BATCH_CELLS = 1 << 20  # neighbors per call of scikit-learn, 16 bytes each

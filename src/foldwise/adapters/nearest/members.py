@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.adapters.nearest.distances import Slack
 from foldwise.arrays import Floats, Ints
-from foldwise.folds.nearest.distances import Slack
-from foldwise.folds.nearest.lists import NeighborLists
+from foldwise.folds.neighbor_lists import NeighborLists
 from foldwise.folds.protocol import Rows
 
 Int32s = NDArray[np.int32]

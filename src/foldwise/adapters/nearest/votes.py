@@ -9,8 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from foldwise.adapters.nearest.members import Int32s, Members, Ties
 from foldwise.arrays import Floats, Ints
-from foldwise.folds.nearest.members import Int32s, Members, Ties
 
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST = 1e-300  # for smaller d, 1/d may be infinite

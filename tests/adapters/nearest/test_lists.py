@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 
-from foldwise.folds.nearest import lists as lists_module
-from foldwise.folds.nearest import searching as module
-from foldwise.folds.nearest.distances import Distance, NumericTable
-from foldwise.folds.nearest.lists import depth_for
-from foldwise.folds.nearest.members import Members
-from foldwise.folds.nearest.searching import among_train, lists_by
+from foldwise.adapters.nearest import searching as module
+from foldwise.adapters.nearest.distances import Distance, NumericTable
+from foldwise.adapters.nearest.members import Members
+from foldwise.adapters.nearest.searching import among_train, lists_by
+from foldwise.folds import neighbor_lists as lists_module
+from foldwise.folds.neighbor_lists import depth_for
 
 BRUTE, TREE = Distance("minkowski", 2.0, False), Distance("minkowski", 2.0, True)
 

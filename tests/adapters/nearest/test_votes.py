@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from foldwise.folds.nearest import formulas
-from foldwise.folds.nearest.distances import Distance, NumericTable, Slack
-from foldwise.folds.nearest.means import means
-from foldwise.folds.nearest.members import Members, Ties
-from foldwise.folds.nearest.votes import class_votes, uniform_labels, weighted_labels
+from foldwise.adapters.nearest import formulas
+from foldwise.adapters.nearest.distances import Distance, NumericTable, Slack
+from foldwise.adapters.nearest.means import means
+from foldwise.adapters.nearest.members import Members, Ties
+from foldwise.adapters.nearest.votes import class_votes, uniform_labels, weighted_labels
 from tests.slow import slow
 
 KS = np.array([1, 2, 3, 5, 6])
