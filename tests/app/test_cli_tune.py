@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.linear_model import LinearRegression
 
 from foldwise import open_model
+from foldwise.app.cli.compare import ComparisonRequest, print_once
 from foldwise.app.cli.table_options import TableOptions
-from foldwise.app.cli.tune import TuneRequest, tune
+from foldwise.app.cli.tune import TuneRequest, score_of_test, task_of, tune
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 from foldwise.report.formatting import number
@@ -141,3 +145,21 @@ def test_the_report_of_a_quantity(tmp_path, capsys, monkeypatch):
 def test_a_file_that_cannot_be_written_is_refused_first(iris, tmp_path):
     with pytest.raises(InputError, match="--report must be a file in an existing folder"):
         tune(request(iris, report=tmp_path / "nowhere" / "r.html"), as_json=False, quiet=True)
+
+
+@pytest.mark.parametrize("metric", ["neg_max_error", "rmse", "pinball_loss_0.9"])
+def test_errors_are_positive_whoever_defines_the_metric(metric, tmp_path, capsys, rng):
+    """Also those of scikit-learn's scorers that the registry does not have, and of metrics without a scorer's name."""
+    x = rng.normal(size=(2, 40))
+    for name, column in zip(("train", "test"), x, strict=True):
+        pl.DataFrame({"x": column, "y": 3 * column + rng.normal(size=40)}).write_csv(tmp_path / f"{name}.csv")
+    options = {"model": "ridge", "metric": metric, "test": tmp_path / "test.csv"}
+    asked = replace(request(tmp_path / "train.csv", **options), target="y")
+    task = task_of(asked)
+    tested = score_of_test(asked, task, SimpleNamespace(best_estimator_=LinearRegression()))
+    assert tested > 0
+    comparison = ComparisonRequest(asked.table, TableOptions(), "y", ["ridge"], "0.5", metric, 0, 1)
+    print_once(comparison, task.rows, [("ridge", -tested)], as_json=True, quiet=False)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["models"] == [{"model": "ridge", "score": pytest.approx(tested)}]
+    assert not shown["metric"].startswith("neg_")

@@ -279,6 +279,21 @@ def test_leaderboard_rows_are_calibrated_by_the_other_folds():
     assert honest_estimate(found.honest, stack, LOG_LOSS, []).value < before.value
 
 
+def test_of_tied_settings_the_first_is_taken():
+    """The best of the leaderboard, the candidates, and the best single member."""
+    stack, _, proba, _ = stacked(strength=1.0, n_members=3)
+    means = np.array([0.3, 0.8 - 2e-12, 0.8, 0.8 + 2e-12])
+    assert best_few(means, [0, 1, 2, 3], 2) == [1, 2]
+    for order in ([1, 2, 3], [3, 2, 1]):
+        scores = {k: tuple(means[order].tolist()) for k in range(5)}
+        batch = SettingBatch(0, "m", ({}, {}, {}), 0.0, scores=scores)
+        stored = SimpleNamespace(task=SimpleNamespace(is_quantity=False), out_of_fold=lambda batch, i: proba[i])
+        assert honest_model(stack, [batch], stored).setting == 0
+    shifted = proba[0].astype(np.float64) * np.array([1.0, 1 + 1e-12])[:, None, None]
+    for two in (shifted, shifted[::-1]):
+        assert choose_weights(two, stack.truth, None, LOG_LOSS, 1).weights.tolist() == [1.0, 0.0]
+
+
 def test_the_model_of_a_fold_without_a_class_predicts_all_classes():
     """Decision values of three classes, and a calibration of four."""
     rng = np.random.default_rng(0)

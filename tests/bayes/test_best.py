@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from foldwise import GridSearchCV, NaiveBayes
-from foldwise.bayes.best import CANDIDATES, LEAST, clear_winner, contents, deal_folds
+from foldwise.bayes.best import CANDIDATES, clear_winner, contents, deal_folds
 from foldwise.bayes.session import NaiveBayesSession
+from foldwise.evaluation.metrics.probabilities import LEAST_LOG
 from foldwise.testing import check_foldable
 
 
@@ -46,7 +47,7 @@ def test_the_choice_is_that_of_plain_refits(rng):
         for split in splits:
             model = NaiveBayes(families=families, columns=columns).fit(X[split.train], y[split.train], w[split.train])
             log_p = model.predict_log_proba(X[split.test])[np.arange(len(split.test)), y[split.test]]
-            found.append(w[split.test] @ np.maximum(log_p, LEAST))
+            found.append(w[split.test] @ np.maximum(log_p, LEAST_LOG))
         return found
 
     def winner(scores):

@@ -13,6 +13,7 @@ from foldwise import NaiveBayes
 from foldwise.engines import KeyFolds, beside, scans
 from foldwise.errors import InputError
 from foldwise.evaluation import nested_in_engine
+from foldwise.evaluation.metrics import METRICS, find_metric
 from tests.engines.conftest import loader
 from tests.engines.tables import local_nested, mixed_table
 from tests.slow import slow
@@ -96,7 +97,7 @@ def test_the_bits_of_folds_are_dropped(request: pytest.FixtureRequest, tmp_path:
         raw.execute("rollback")
 
 
-@pytest.mark.parametrize("metric", ["accuracy", *slow("brier")])
+@pytest.mark.parametrize("metric", ["accuracy", *slow("brier_score")])
 def test_other_metrics(metric: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     frame = mixed_table(500)
     folds = KeyFolds("id", 3, 2)
@@ -144,3 +145,64 @@ def test_a_key_must_be_unique(request: pytest.FixtureRequest, tmp_path: Path) ->
             nested_in_engine(NaiveBayes(), [{}], table, "label", key="whole")
         with pytest.raises(InputError, match="integers or text"):
             nested_in_engine(NaiveBayes(), [{}], table, "label", key="far")
+
+
+TWO = {"log_loss": "log_loss", "brier": "brier_score", "neg_brier_score": "brier_score", "accuracy": "accuracy"}
+
+
+@pytest.mark.parametrize(("asked", "name"), TWO.items())
+def test_metrics_of_two_classes_are_those_of_the_registry(
+    asked: str, name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The Brier score counts one class of two: it is (p - y)², not twice that."""
+    frame = mixed_table(300).drop("far").with_columns(label=pl.col("flag").cast(pl.String)).drop("flag")
+    folds, model, options = KeyFolds("id", 2, 2), NaiveBayes(), {"key": "id", "outer": 2, "inner": 2}
+    with loader("duckdb", request, tmp_path) as load:
+        found = nested_in_engine(model, [{}], load(frame), "label", metric=asked, **options)
+    assert found.metric == name
+    assert repr(found).startswith(METRICS[name].title)
+    assigned = folds.assign(frame["id"].to_list())
+    X, y = frame.drop("id", "label"), (frame["label"] == "true").to_numpy().astype(int)
+    parts = [(assigned[:, 0] != o, assigned[:, 0] == o) for o in range(2)]
+    for o, (train, test) in enumerate(parts):
+        proba = model.fit(X.filter(train), y[train]).predict_proba(X.filter(test))
+        assert found.fold_scores[o] == pytest.approx(METRICS[name](y[test], proba), rel=1e-9)
+        inner = [(train & (assigned[:, 1] != i), train & (assigned[:, 1] == i)) for i in range(2)]
+        scores = [
+            METRICS[name].by_row(y[one], model.fit(X.filter(rest), y[rest]).predict_proba(X.filter(one)))
+            for rest, one in inner
+        ]
+        assert found.inner_scores[o, 0] == pytest.approx(np.concatenate(scores).mean(), rel=1e-9)
+
+
+def test_metrics_of_a_quantity_have_the_names_of_the_registry(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    options = {"columns": ["whole"], "key": "id", "outer": 2, "inner": 2}
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(100))
+        of_values = (Ridge(), [{}], table, "by class")
+        root, square = (nested_in_engine(*of_values, metric=one, **options) for one in ("rmse", "mse"))
+        assert (root.metric, square.metric) == ("root_mean_squared_error", "mean_squared_error")
+        assert square.score == pytest.approx(root.score**2)
+        assert repr(square).startswith("mean squared error ")
+        for metric in ("accuracy", "mae", "speed"):
+            with pytest.raises(InputError, match=f"one of root_mean_squared_error, mean_squared_error .*'{metric}'"):
+                nested_in_engine(*of_values, metric=metric, **options)
+        with pytest.raises(InputError, match=r"one of log_loss, brier_score, accuracy .* got 'roc_auc'"):
+            nested_in_engine(NaiveBayes(), [{}], table, "label", metric="roc_auc", key="id", outer=2, inner=2)
+    assert not find_metric(root.metric).greater_is_better
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-7])
+def test_the_first_of_tied_settings_wins(scale: float, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(200).with_columns(pl.col("by class") * 1e-6 * scale, near=pl.col("far") - 1e8).drop("far")
+    options = {"key": "id", "outer": 2, "inner": 2}
+    alphas = [1.0, 1.0 + 1e-10, 1.0 - 1e-10]  # their scores differ by 1e-12 and less
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(frame)
+        for some in (alphas, alphas[::-1]):
+            clearly_worse = [{"alpha": 1e9}, *({"alpha": one} for one in some)]
+            linear = nested_in_engine(Ridge(), clearly_worse, table, "by class", columns=["near"], **options)
+            assert linear.best_params == ({"alpha": some[0]},) * 2
+            settings = [{"alpha": one} for one in some]
+            bayes = nested_in_engine(NaiveBayes(), settings, table, "label", **options)
+            assert bayes.best_params == (settings[0],) * 2

@@ -20,7 +20,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from foldwise.adapters.smooth_penalties import LinearLoss, dense, weights_of
 from foldwise.arrays import Floats
 from foldwise.errors import InputError
-from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
+from foldwise.evaluation.metrics.probabilities import LARGEST_LOG_LOSS
+from foldwise.tuning.smooth_losses import FoldTables, codes_among
 
 MOST_DENSE = 2_000  # coefficients up to which the Hessian is built; beyond, conjugate gradients multiply by it
 CHUNK_CELLS = 1 << 20
@@ -74,12 +75,12 @@ class LogisticFold:
         whole = np.append(penalty, 0.0) if self.intercept else penalty  # (p,)
         solve = self._fit(whole)
         log_p = log_probabilities(self.Z_test @ self.theta.T)
-        losses = np.where(self.codes < 0, LARGEST_LOSS, -log_p[np.arange(len(log_p)), self.codes])
+        losses = np.where(self.codes < 0, LARGEST_LOG_LOSS, -log_p[np.arange(len(log_p)), self.codes])
         residual = np.exp(log_p) - np.eye(log_p.shape[1])[self.codes]
-        residual[losses >= LARGEST_LOSS] = 0.0  # clipped: constant
+        residual[losses >= LARGEST_LOG_LOSS] = 0.0  # clipped: constant
         by_theta = residual[:, -self.Y.shape[1] :].T @ self.Z_test / len(losses)
         by_penalty = -(solve(by_theta) * whole * self.theta).sum(axis=0)
-        return float(losses.clip(max=LARGEST_LOSS).mean()), by_penalty[: self.n_columns]
+        return float(losses.clip(max=LARGEST_LOG_LOSS).mean()), by_penalty[: self.n_columns]
 
     def _fit(self, penalty: Floats) -> Callable[[Floats], Floats]:
         """Minimize the training loss. Returns the product with the inverse Hessian at the minimum."""

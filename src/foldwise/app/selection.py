@@ -25,6 +25,8 @@ from foldwise.decisions.calibration.scores import Calibrator
 from foldwise.decisions.calibration.temperature import Temperature, fit_temperature
 from foldwise.ensembles import select_greedily
 from foldwise.evaluation.metrics.metric import Metric
+from foldwise.folds.protocol import TargetValues
+from foldwise.folds.tolerance import first_best, ranks, tie_unit
 
 MOST_CANDIDATES = 30
 MOST_OF_MODEL = 4
@@ -37,7 +39,6 @@ DOUBTFUL_ROWS, NO_DOUBT = 25, 100
 MOST_SOFTENED = 1_000  # rows: with more, what a selection fits by chance is too little to matter
 FEW_ROWS = 200  # with so many, the logarithm of a temperature below 1 is halved; a choice
 MOST_MAP_CELLS, LEAST_MAP_ROWS = 1e4, 500  # rows × classes that a leaderboard row's temperature is learned from
-SQUARED = ("root_mean_squared_error", "mean_squared_error", "r2")  # metrics that rank models by squared errors
 MOST_CELLS = 3e7  # members × rows × classes: more are thinned, so that a choice takes a second or two
 
 
@@ -145,10 +146,10 @@ def candidates(batches: Sequence[SettingBatch], predictions: FoldPredictions, te
     """The best few settings of each model; a fold has no say in its own list."""
     table, scores = fold_table(batches, tested.n_folds)
     most = int(np.clip(MOST_CELLS / (len(tested.truth) * predictions.task.n_outputs), 4, MOST_CANDIDATES))
-    models = [batch.model for batch, _ in table]
-    final = best_few(scores.mean(axis=1), models, most)
+    models, unit = [batch.model for batch, _ in table], unit_of(tested.truth, predictions.task.is_quantity)
+    final = best_few(scores.mean(axis=1), models, most, unit)
     folds = tested.scored
-    without = {k: best_few(scores[:, tested.folds_before(k)].mean(axis=1), models, most) for k in folds}
+    without = {k: best_few(scores[:, tested.folds_before(k)].mean(axis=1), models, most, unit) for k in folds}
     used = sorted({*final, *(i for some in without.values() for i in some)})
 
     def among(some: list[int]) -> NDArray[np.intp]:
@@ -158,10 +159,15 @@ def candidates(batches: Sequence[SettingBatch], predictions: FoldPredictions, te
     return CandidateSet(every, among(final), {fold: among(some) for fold, some in without.items()})
 
 
-def best_few(means: Floats, models: Sequence[str], most: int) -> list[int]:
-    """The settings of the highest scores, not too many of one model."""
+def unit_of(truth: NDArray[Any], is_quantity: bool) -> float:
+    """The unit of ties among scores: 1 for classes."""
+    return tie_unit(TargetValues(truth)) if is_quantity else 1.0
+
+
+def best_few(means: Floats, models: Sequence[str], most: int, unit: float = 1.0) -> list[int]:
+    """The settings of the highest scores, the first of those that are tied, not too many of one model."""
     taken: list[int] = []
-    for i in np.argsort(-means, kind="stable").tolist():
+    for i in np.argsort(ranks(means, unit), kind="stable").tolist():
         if len(taken) < most and sum(models[j] == models[i] for j in taken) < MOST_OF_MODEL:
             taken.append(i)
     return taken
@@ -204,9 +210,9 @@ def choose_weights(
     n_members, n_rows = stack.shape[:2]
     loss = "neg_log_loss"
     if metric.task == "regression":
-        loss = "neg_mean_squared_error" if metric.name in SQUARED else metric.name
+        loss = "neg_mean_squared_error" if metric.squared else metric.name
     scores = np.array([metric.signed(metric(truth, one.astype(np.float64), weights)) for one in stack])
-    single = np.eye(n_members)[int(np.nanargmax(scores))]
+    single = np.eye(n_members)[first_best(scores, unit_of(truth, metric.task == "regression"))]
     found = single
     if n_members > 1 and most > 1:
         selected = select_greedily(stack, truth, metric=loss, sample_weight=weights, shrinkage=0.0).weights
@@ -331,9 +337,10 @@ def honest_model(
     """Predict each fold with the best setting of one model, chosen and calibrated without the fold."""
     table, scores = fold_table(batches, tested.n_folds)
     found: dict[int, NDArray[np.floating]] = {}  # out-of-fold predictions, by index in the table
+    unit = unit_of(tested.truth, predictions.task.is_quantity)
 
     def best(folds: list[int]) -> int:
-        return int(np.argmax(scores[:, folds].mean(axis=1)))
+        return int(first_best(scores[:, folds].mean(axis=1), unit))
 
     def predicted(i: int, fold: int) -> Floats:
         if i not in found:

@@ -23,6 +23,7 @@ from foldwise.bayes.session import NaiveBayesSession
 from foldwise.data.encoded import EncodedView
 from foldwise.data.schema import Column
 from foldwise.data.target import Target
+from foldwise.evaluation.metrics.probabilities import log_losses_of_logs
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate
 from foldwise.folds.protocol import Answer, Need, Params
 from foldwise.folds.splits import Split
@@ -31,11 +32,10 @@ from foldwise.summaries.passes import n_threads
 CANDIDATES = ("gaussian", "kde", "binned")  # families that support any number; the first wins ties
 FOLDS = 5
 MOST_ROWS = 20_000  # used for the choice; more rows take time and hardly ever change it
-LEAST = float(np.log(np.finfo(np.float64).eps))  # log-likelihoods are clipped here, as in log loss
 
 
 class LogLikelihood:
-    """The weighted sum over test rows of the log-probability of the true class, clipped below."""
+    """Minus the weighted sum of the log losses of the test rows."""
 
     need = Need.PROBA
 
@@ -43,7 +43,7 @@ class LogLikelihood:
         log_p = answer.log_probabilities()
         assert log_p is not None
         truth = session.target.codes[split.test]
-        rows = np.maximum(np.take_along_axis(log_p, truth[None, :, None], axis=2)[:, :, 0], LEAST)
+        rows = -log_losses_of_logs(np.take_along_axis(log_p, truth[None, :, None], axis=2)[:, :, 0])
         weights = session.fit_params.get("sample_weight")
         return np.asarray(rows.sum(axis=1) if weights is None else rows @ np.asarray(weights)[split.test])
 

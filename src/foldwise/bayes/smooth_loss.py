@@ -44,7 +44,8 @@ from foldwise.bayes.presence import WithPresence, presence_shares
 from foldwise.bayes.weighting import NoContribution, WeightedLikelihood, scale_tables
 from foldwise.data.arguments import column_index
 from foldwise.errors import InputError
-from foldwise.tuning.smooth_losses import LARGEST_LOSS, FoldTables, codes_among
+from foldwise.evaluation.metrics.probabilities import LARGEST_LOG_LOSS
+from foldwise.tuning.smooth_losses import FoldTables, codes_among
 
 FLOORED = {"kde", "gamma", "poisson", "binomial"}  # families whose floors have no slopes here
 SMOOTHING = ("alpha", "var_floor")
@@ -97,9 +98,9 @@ class NaiveBayesFold:
         logits = (scores - scores.max(axis=1, keepdims=True)) / model.setting.temperature
         log_p = log_softmax(logits, axis=1)
         rows = np.arange(len(scores))
-        losses = np.where(self.codes < 0, LARGEST_LOSS, -log_p[rows, self.codes])
-        constant = losses >= LARGEST_LOSS
-        answers = [float(losses.clip(max=LARGEST_LOSS).mean())]
+        losses = np.where(self.codes < 0, LARGEST_LOG_LOSS, -log_p[rows, self.codes])
+        constant = losses >= LARGEST_LOG_LOSS
+        answers = [float(losses.clip(max=LARGEST_LOG_LOSS).mean())]
         for name in names:
             slopes = self._logit_slopes(model, name, logits, impossible)  # (n, K)
             p = np.exp(log_p)

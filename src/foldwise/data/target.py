@@ -107,12 +107,22 @@ def task_of(y: Any, task: str | None = None) -> Task:
 
 
 def is_quantity(labels: pl.Series) -> bool:
-    """Whether a target is a quantity, not classes: more than 20 different numbers, or numbers with decimals."""
+    """Whether a target is a quantity, not classes. Missing values are ignored."""
     if not labels.dtype.is_numeric():
         return False
     known = labels.drop_nulls()
-    has_fractions = known.dtype.is_float() and bool((known != known.floor()).any())
-    return has_fractions or known.n_unique() > MOST_NUMERIC_CLASSES
+    if not known.dtype.is_integer():
+        known = known.cast(pl.Float64).drop_nans()
+    has_decimals = known.dtype.is_float() and bool((known != known.floor()).any())
+    return are_quantities(has_decimals=has_decimals, n_distinct=known.n_unique())
+
+
+def are_quantities(*, has_decimals: bool, n_distinct: int) -> bool:
+    """Whether numbers are a quantity, not classes: numbers with decimals, or more than 20 different ones.
+
+    This is the rule for targets in memory and for those in a database or Spark. Values of other kinds are classes.
+    """
+    return has_decimals or n_distinct > MOST_NUMERIC_CLASSES
 
 
 def present_target(y: Any) -> Any:

@@ -7,34 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.schema import listing
 from foldwise.data.target import encode_target
 from foldwise.errors import InputError
+from foldwise.evaluation.calibration_bins import ReliabilityBins, binned, equal_widths
 from foldwise.evaluation.decision import check_proba
 from foldwise.evaluation.label_names import find, names_of
 from foldwise.evaluation.plotting import axes
 
 BAR = 20  # width in characters of a printed frequency of 1
-
-
-@dataclass(frozen=True)
-class ReliabilityBins:
-    """Rows grouped by their predicted probability; empty bins are left out."""
-
-    low: Floats
-    high: Floats
-    rows: NDArray[np.intp]
-    predicted: Floats  # mean predicted probability
-    observed: Floats  # observed frequency
-
-    @property
-    def error(self) -> float:
-        """Expected calibration error: the mean of |predicted - observed|, weighted by rows."""
-        return float(np.average(np.abs(self.predicted - self.observed), weights=self.rows))
 
 
 @dataclass(frozen=True, repr=False)
@@ -177,7 +161,7 @@ def reliability(
     """
     whole_at_least("bins", bins, 1)
     predicted, observed, event = event_of(y, proba, classes, of)
-    edges = np.linspace(0.0, 1.0, bins + 1)
+    edges = equal_widths(bins)
     quantiles = np.quantile(predicted, edges)
     return Reliability(binned(predicted, observed, edges), binned(predicted, observed, quantiles), event)
 
@@ -219,15 +203,3 @@ def event_of(y: Any, proba: Any, classes: Sequence[Any] | None, of: Any) -> tupl
     if index is None:
         raise InputError(f"of must be one of the classes, got {of!r}.", f"choose among {listing(names)}.")
     return given[:, index], (truth == index).astype(np.float64), f"class {names[index]}"
-
-
-def binned(predicted: Floats, observed: Floats, edges: Floats) -> ReliabilityBins:
-    """Group rows into bins (low, high], as scikit-learn's `calibration_curve` does."""
-    indices = np.searchsorted(edges[1:-1], predicted)
-    n_bins = len(edges) - 1
-    rows = np.bincount(indices, minlength=n_bins)
-    full = rows > 0
-    sums = [
-        np.bincount(indices, weights=values, minlength=n_bins)[full] / rows[full] for values in (predicted, observed)
-    ]
-    return ReliabilityBins(edges[:-1][full], edges[1:][full], rows[full], *sums)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
 from foldwise.data.schema import Column, choose_among
-from foldwise.data.target import MOST_NUMERIC_CLASSES, encode_labels, label_array, task_of
+from foldwise.data.target import MOST_NUMERIC_CLASSES, are_quantities, encode_labels, label_array, task_of
 from foldwise.engines.asking import Asker
 from foldwise.engines.statements import Statements
 from foldwise.engines.table_facts import Cell
@@ -19,6 +19,7 @@ from foldwise.errors import InputError
 from foldwise.summaries.moments import Moments
 
 MOST_BITS = 10**9  # of DuckDB's bitstring_agg
+MOST_DECIMALS = 2**52  # floats from here on have no decimals
 
 
 def check_there(names: Iterable[str], known: Sequence[str]) -> None:
@@ -43,7 +44,7 @@ def column_of(name: str, kind: Any) -> Column:
 
 
 def decide_task(asker: Asker, target: str, task: str | None) -> str:
-    """Decide the task from the type of the target and its distinct values, of which at most 21 are looked at."""
+    """Decide the task by the rule of `task_of`, from as few distinct values as it takes. Missing values are ignored."""
     kind = asker.table.schema()[target]
     if task is not None:
         found: str = task_of([], task)
@@ -53,13 +54,16 @@ def decide_task(asker: Asker, target: str, task: str | None) -> str:
     if not kind.is_numeric():
         return "classification"
     column = asker.table[target]
+    has_decimals, n_distinct = False, 0
     if not kind.is_integer():
-        broken = asker.table.filter(column != column.floor()).limit(1).count()
-        if asker.ask(broken.name("n").as_table())["n"][0]:
-            return "regression"
-    few = asker.table.select(label=column).distinct().limit(MOST_NUMERIC_CLASSES + 2)
-    known = asker.ask(few)["label"].drop_nulls()
-    return "regression" if known.n_unique() > MOST_NUMERIC_CLASSES else "classification"
+        small = column.abs() < MOST_DECIMALS  # larger numbers are whole, and `floor` of NaN or infinity may be an error
+        broken = asker.table.filter(asker.ibis.cases((small, column != column.floor()), else_=False)).limit(1).count()
+        has_decimals = bool(asker.ask(broken.name("n").as_table())["n"][0])
+    if not has_decimals:  # else no further statement is needed
+        few = asker.table.select(label=column).distinct().limit(MOST_NUMERIC_CLASSES + 3)  # one more, null and NaN
+        known = asker.ask(few)["label"].drop_nulls()
+        n_distinct = (known.drop_nans() if known.dtype.is_float() else known).n_unique()
+    return "regression" if are_quantities(has_decimals=has_decimals, n_distinct=n_distinct) else "classification"
 
 
 def check_unique(asker: Asker, key: str, answer: pl.DataFrame) -> None:

@@ -1,6 +1,8 @@
 """Greedy forward selection of members from their stored predictions.
 
 The predictions are arrays of shape (members, rows, classes) or (members, rows), so that any models can be selected.
+Log loss, Brier score, accuracy and squared error are those of the registry, written again here: each round scores one
+more member added to a running sum, and a `Metric` would average and check all of the predictions again for each.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from foldwise.data.target import check_weights
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import find_metric, is_metric
 from foldwise.evaluation.metrics.metric import StoredBatch
-from foldwise.folds.protocol import Answer
+from foldwise.evaluation.metrics.probabilities import LEAST_PROBABILITY
+from foldwise.folds.protocol import Answer, TargetValues
+from foldwise.folds.tolerance import first_best, ranks, tie_unit
 
 ROUNDS, START, SMALL = 25, 3, 1000
-BETTER = 1e-12  # smaller improvements do not count, because rounding may cause them
 CLASS_METRICS = ("accuracy", "neg_log_loss", "neg_brier_score")
-LEAST = float(np.finfo(np.float64).eps)
 
 Gains = Callable[[Floats, int], Floats]  # from the sum of n members to the score of the mean after adding each member
 
@@ -119,8 +121,9 @@ def select_greedily(
     gains = gains_of(metric, stored, truth, row)
     turns = min(ROUNDS, max(5, n_rows // 20)) if rounds is None else whole_at_least("rounds", rounds, 0)
     first = min(whole_at_least("start", start, 1), n_members)
-    order, scores = add_members(stored, gains, first, turns if replacement else n_members - first, replacement)
-    best = first_best(scores)
+    unit = tie_unit(TargetValues(truth)) if stored.ndim == 2 else 1.0
+    order, scores = add_members(stored, gains, first, turns if replacement else n_members - first, replacement, unit)
+    best = int(first_best(scores, unit))
     chosen = np.bincount(order[: max(best + 1, 1)], minlength=n_members) / (best + 1)
     if shrinkage is None:
         shrinkage = max(0.0, 1 - n_rows / SMALL) / 2 if replacement else 0.0
@@ -130,11 +133,11 @@ def select_greedily(
 
 
 def add_members(
-    stored: Floats, gains: Gains, first: int, turns: int, replacement: bool
+    stored: Floats, gains: Gains, first: int, turns: int, replacement: bool, unit: float
 ) -> tuple[NDArray[np.intp], Floats]:
     """The members in the order of their addition, with the score of the average after each."""
     alone = gains(np.zeros(stored.shape[1:]), 0)
-    ranked = np.argsort(-np.round(alone, 12), kind="stable")
+    ranked = np.argsort(ranks(alone, unit), kind="stable")
     order: list[int] = []
     scores: list[float] = []
     total = np.zeros(stored.shape[1:])
@@ -146,17 +149,12 @@ def add_members(
             reached = gains(total, turn)
             if not replacement:
                 reached[order] = -np.inf
-            chosen = first_best(reached)
+            chosen = int(first_best(reached, unit))
             score = float(reached[chosen])
         total += stored[chosen]
         order.append(chosen)
         scores.append(score)
     return np.array(order, dtype=np.intp), np.array(scores)
-
-
-def first_best(scores: Floats) -> int:
-    """The index of the first score that is the best within the tolerance."""
-    return int(np.argmax(scores > scores.max() - BETTER * max(1.0, abs(scores.max()))))
 
 
 def gains_of(metric: Any, stored: Floats, truth: NDArray[Any], row: Floats) -> Gains:
@@ -207,7 +205,7 @@ def log_loss_gains(stored: Floats, codes: NDArray[np.int64], row: Floats) -> Gai
 
     def gains(total: Floats, n: int) -> Floats:
         np.add(true, total[rows, codes], out=buffer)
-        np.maximum(np.divide(buffer, n + 1, out=buffer), LEAST, out=buffer)
+        np.maximum(np.divide(buffer, n + 1, out=buffer), LEAST_PROBABILITY, out=buffer)
         return np.asarray(np.log(buffer, out=buffer) @ row)
 
     return gains

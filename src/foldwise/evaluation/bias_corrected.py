@@ -22,7 +22,7 @@ from foldwise.evaluation.resampled import (
     DRAW_CELLS,
     MeanLosses,
     RecomputedScores,
-    ResampledAreas,
+    ResampledOrders,
     ResampledScores,
     draws_of,
     has_what_it_needs,
@@ -32,6 +32,7 @@ from foldwise.evaluation.skewed import SkewedSpread, mean_moments
 from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import TargetValues
 from foldwise.folds.scoring_protocol import runs_on_session
+from foldwise.folds.tolerance import first_best, ranks, tie_unit
 
 
 def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = None) -> Estimate:
@@ -101,7 +102,7 @@ def bias_corrected(search: Any, *, n_bootstraps: int = 500, random_state: Any = 
     def choose(scores: Floats) -> AnyInts:
         every = np.full((len(scores), len(means)), np.nan)
         every[:, usable] = scores
-        return np.searchsorted(usable, chosen(every, search, plan, usable))
+        return np.searchsorted(usable, chosen(every, search, plan, usable, tie_unit(kept.target)))
 
     parts = []
     at_once = max(1, DRAW_CELLS // max(stored.n_units, 2 * stored.n_blocks * stored.n_settings))
@@ -214,15 +215,18 @@ def stored_of(kept: OutOfFoldAnswers, metric: Any, search: Any) -> ResampledScor
     """Return the way to score stored predictions on bootstrap samples."""
     if kept.losses is not None:
         return MeanLosses(kept, metric.score_of)
-    if isinstance(metric, SessionMetric) and metric.name == "roc_auc" and ResampledAreas.serve(kept):
-        return ResampledAreas(kept)
+    of_order = metric.metric.order_scores if isinstance(metric, SessionMetric) else None
+    if of_order is not None and ResampledOrders.serve(kept):
+        return ResampledOrders(kept, of_order)
     return RecomputedScores(kept, metric, search.estimator)
 
 
-def chosen(scores: Floats, search: Any, plan: Any, usable: AnyInts) -> AnyInts:  # (draws, settings) -> (draws,)
+def chosen(
+    scores: Floats, search: Any, plan: Any, usable: AnyInts, unit: float
+) -> AnyInts:  # (draws, settings) -> (draws,)
     """Repeat the selection of the search on each draw, among settings that can be scored."""
     if callable(search.refit):
-        found = np.array([chosen_by_callable(one, search, plan) for one in scores])
+        found = np.array([chosen_by_callable(one, search, plan, unit) for one in scores])
         if np.isin(found, usable).all():
             return found
         raise InputError(
@@ -230,17 +234,15 @@ def chosen(scores: Floats, search: Any, plan: Any, usable: AnyInts) -> AnyInts: 
             f"{found[~np.isin(found, usable)][0]} of {scores.shape[1]}, which failed on a split or does not exist.",
             "make refit skip settings whose mean score is NaN.",
         )
-    best = np.argmax(np.where(np.isnan(scores[:, usable]), -np.inf, scores[:, usable]), axis=1)
-    return np.asarray(usable[best])
+    return np.asarray(usable[first_best(scores[:, usable], unit)])
 
 
-def chosen_by_callable(scores: Floats, search: Any, plan: Any) -> int:
+def chosen_by_callable(scores: Floats, search: Any, plan: Any, unit: float) -> int:
     """Apply a callable `refit` to the scores of one draw."""
     name = name_of_score(search, plan)
-    better = (scores[None, :] > scores[:, None]).sum(axis=1)
     shown = {name: part for name, part in search.cv_results_.items() if name.startswith("param")}
     try:
-        return int(search.refit(shown | {f"mean_test_{name}": scores, f"rank_test_{name}": 1 + better}))
+        return int(search.refit(shown | {f"mean_test_{name}": scores, f"rank_test_{name}": ranks(scores, unit)}))
     except KeyError as error:
         raise InputError(
             f"refit reads {error} of cv_results_, which is not available for bootstrap samples.",

@@ -22,18 +22,23 @@ from foldwise.engines.scans import KEY, LABEL, FactsRequest, facts_and_sample
 from foldwise.engines.statements import fold_of, is_sampled
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics.metric import Metric, StoredBatch
+from foldwise.evaluation.metrics.probabilities import LARGEST_LOG_LOSS, log_losses_of_logs
+from foldwise.evaluation.metrics.registry import find_metric, is_metric
 from foldwise.evaluation.tables import number
 from foldwise.folds.abilities import FitsFacts
 from foldwise.folds.fitting_facts import fit_facts, squared_error
+from foldwise.folds.protocol import Answer
+from foldwise.folds.tolerance import first_best
 
 SAMPLE_ROWS = 20_000
 FOLD = "(fold)"
 JOINT = "foldwise_joint"  # where the query of the scores of all classes is put
 JOINT_NAME = re.compile(f'[`"]?{JOINT}[`"]?(?= )|[`"]?{JOINT}[`"]?(?=\\))')
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
-LARGEST_LOSS = float(-np.log(np.finfo(np.float64).eps))  # as in scikit-learn, which clips probabilities
-CLASS_METRICS = {"log_loss": False, "brier": False, "accuracy": True}  # whether higher is better
-VALUE_METRICS = {"mse": False, "rmse": False}
+# the metrics of the registry that an engine computes; the first is the default
+CLASS_METRICS = ("log_loss", "brier_score", "accuracy")
+VALUE_METRICS = ("root_mean_squared_error", "mean_squared_error")
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +48,7 @@ class EngineNestedResult:
     Attributes
     ----------
     metric : str
-        Name of the metric.
+        Name of the metric in the registry, such as "log_loss".
     score : float
         Score of the chosen settings on the test rows of all outer folds.
     standard_error : float
@@ -76,7 +81,7 @@ class EngineNestedResult:
     >>> weather = table_of("examples/weather.csv").select("temperature", "humidity").mutate(id=ibis.row_number())
     >>> found = nested_in_engine(Ridge(), [{"alpha": 1.0}], weather, "humidity", key="id", outer=2, inner=2)
     >>> found.metric, found.inner_scores.shape
-    ('rmse', (2, 1))
+    ('root_mean_squared_error', (2, 1))
     """
 
     metric: str
@@ -104,7 +109,8 @@ class EngineNestedResult:
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" (standard error {number(self.standard_error)})"
-        lines = [f"{self.metric} {number(self.score)}{error} on {self.n_rows:,} rows, {len(self.fold_scores)} folds"]
+        title, n_folds = find_metric(self.metric).title, len(self.fold_scores)
+        lines = [f"{title} {number(self.score)}{error} on {self.n_rows:,} rows, {n_folds} folds"]
         if self.sample_rows is None:
             lines.append("settings were compared by sums over all rows")
         else:
@@ -150,8 +156,8 @@ def nested_in_engine(
         Names of the columns. Default: all except target and key.
     outer, inner : int, default 5 and 3
         Number of outer and inner folds.
-    metric : {"log_loss", "brier", "accuracy"} or {"mse", "rmse"}, optional
-        Default: "log_loss" for classes, "rmse" for a quantity.
+    metric : {"log_loss", "brier_score", "accuracy"} or {"root_mean_squared_error", "mean_squared_error"}, optional
+        Name or alias, such as "rmse". Default: "log_loss" for classes, "root_mean_squared_error" for a quantity.
     values : list of str, default ()
         Numeric columns whose distinct values are counted, for the family "binned".
     sample : int, default 20,000
@@ -214,21 +220,26 @@ def nested_on_snapshot(
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
-    known = VALUE_METRICS if facts.classes is None else CLASS_METRICS
-    metric = next(iter(("rmse",) if facts.classes is None else known)) if metric is None else metric
-    if metric not in known:
-        raise InputError(f"metric must be one of {', '.join(known)} for this target; got {metric!r}.")
+    scored = metric_of(metric, VALUE_METRICS if facts.classes is None else CLASS_METRICS)
     if facts.classes is None:
-        return nested_of_sums(estimator, found, facts, metric)
+        return nested_of_sums(estimator, found, facts, scored)
     if is_linear:
         raise InputError(
             "nested cross-validation of RidgeClassifier inside an engine is not supported.", "use NaiveBayes."
         )
-    return ClassStudy(estimator, tuple(found), facts, asker, metric, sample).run(rows)
+    return ClassStudy(estimator, tuple(found), facts, asker, scored, sample).run(rows)
+
+
+def metric_of(name: str | None, known: Sequence[str]) -> Metric:
+    """Look up a metric that can be computed inside an engine."""
+    asked = known[0] if name is None else name
+    if not is_metric(asked) or find_metric(asked).name not in known:
+        raise InputError(f"metric must be one of {', '.join(known)} for this target; got {name!r}.")
+    return find_metric(asked)
 
 
 def nested_of_sums(
-    estimator: Any, settings: Sequence[dict[str, Any]], facts: TableFacts, metric: str
+    estimator: Any, settings: Sequence[dict[str, Any]], facts: TableFacts, metric: Metric
 ) -> EngineNestedResult:
     """Nested scores of a linear model, whose squared errors follow from Gram matrices."""
     assert facts.folds is not None
@@ -242,17 +253,24 @@ def nested_of_sums(
             for s, setting in enumerate(settings):
                 errors[o, s] += squared_error(fit_facts(clone(estimator).set_params(**setting), train), test)
         errors[o] /= n_rows
-    best = tuple(settings[s] for s in errors.argmin(axis=1))
+    best = tuple(settings[s] for s in first_best(-errors, target_variance(facts)))
     totals = [
         squared_error(fit_facts(clone(estimator).set_params(**setting), facts.train(o)), facts.test(o))
         for o, setting in enumerate(best)
     ]
     rows = np.array([facts.test(o).n_rows for o in range(outer)], dtype=np.float64)
-    root = np.sqrt if metric == "rmse" else np.asarray
+    root = np.sqrt if metric.root else np.asarray
     return EngineNestedResult(
-        metric, float(root(np.sum(totals) / rows.sum())), float("nan"), np.asarray(root(np.array(totals) / rows)),
+        metric.name, float(root(np.sum(totals) / rows.sum())), float("nan"), np.asarray(root(np.array(totals) / rows)),
         best, np.asarray(root(errors)), tuple(settings), None, 0.0, facts.n_rows, (), facts.statements,
     )  # fmt: skip
+
+
+def target_variance(facts: TableFacts) -> float:
+    """Return the variance of a quantity, which is the last column of the Gram matrix."""
+    grams = facts.total.grams
+    assert grams is not None
+    return float(grams[0].products[-1, -1] / grams[0].weight)
 
 
 @dataclass(frozen=True)
@@ -263,7 +281,7 @@ class ClassStudy:
     settings: tuple[dict[str, Any], ...]
     facts: TableFacts
     asker: Asker
-    metric: str
+    metric: Metric
     sample: int
 
     @property
@@ -278,8 +296,7 @@ class ClassStudy:
             if rows.height < 10 * self.folds.outer * (self.folds.inner or 1) and rows.height < self.facts.n_rows:
                 raise InputError(f"the sample has only {rows.height} rows.", "pass a larger sample=.")
             inner, spread = self._inner_scores(rows)
-            better = CLASS_METRICS[self.metric]
-            chosen = inner.argmax(axis=1) if better else inner.argmin(axis=1)
+            chosen = first_best(inner if self.metric.greater_is_better else -inner)
             best = tuple(self.settings[s] for s in chosen)
             models = [self._model(self.facts.train(o), setting) for o, setting in enumerate(best)]
             scores = self._scored(models).sort("fold")
@@ -290,7 +307,8 @@ class ClassStudy:
         mean = float(sums.sum() / n.sum())
         variance = max(float(squares.sum() / n.sum()) - mean**2, 0.0)
         return EngineNestedResult(
-            self.metric, mean, float(np.sqrt(variance / n.sum())), sums / n, best, inner, self.settings, rows.height,
+            self.metric.name, mean, float(np.sqrt(variance / n.sum())), sums / n, best, inner, self.settings,
+            rows.height,
             float(np.mean([spread[o, s] for o, s in enumerate(chosen)])), self.facts.n_rows, self._missing(),
             tuple(self.asker.statements),
         )  # fmt: skip
@@ -344,25 +362,26 @@ class ClassStudy:
         joint = models[0].joint_by_fold(models, self.asker.over(folded), FOLD, self.facts.target)
         n_classes = len(models[0].classes_)
         schema = {"label": "int64", "fold": "int64", **{f"j{c}": "float64" for c in range(n_classes)}}
-        outer = self.asker.compile(summed(self.asker.ibis, self.asker.query(JOINT, schema), n_classes, self.metric))
+        scored = summed(self.asker.ibis, self.asker.query(JOINT, schema), n_classes, self.metric.name)
+        outer = self.asker.compile(scored)
         text = JOINT_NAME.sub(lambda found: f"({joint}) AS {JOINT}", outer)
         return self.asker.ask_text(text, ("fold", "n", "s", "q"))
 
 
-def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: str) -> NDArray[np.float64]:
+def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: Metric) -> NDArray[np.float64]:
     """Return the score of each row from its log-probabilities."""
-    own = logs[np.arange(len(y)), y]
-    if metric == "log_loss":
-        return np.minimum(-own, LARGEST_LOSS)
-    if metric == "accuracy":
-        return np.asarray(logs.argmax(axis=1) == y, dtype=np.float64)
-    shares = np.exp(logs)
-    found: NDArray[np.float64] = (shares**2).sum(axis=1) - 2 * np.exp(own) + 1
-    return found
+    if metric.name == "log_loss":
+        return log_losses_of_logs(logs[np.arange(len(y)), y])
+    assert metric.row_scores is not None
+    answer = Answer(labels=logs.argmax(axis=1)[None], log_proba=logs[None])
+    return np.asarray(metric.row_scores(StoredBatch(y, answer, logs.shape[1]))[0])
 
 
 def summed(ibis: Any, joint: Any, n_classes: int, metric: str) -> Any:
-    """Sum the scores of rows by fold, from the joint log-probabilities of the classes in columns j0, j1, …"""
+    """Sum the scores of rows by fold, from the joint log-probabilities of the classes in columns j0, j1, …
+
+    The scores are those of the registry in SQL; tests compare them.
+    """
     names = [f"j{c}" for c in range(n_classes)]
 
     def power(exponent: Any) -> Any:
@@ -376,11 +395,12 @@ def summed(ibis: Any, joint: Any, n_classes: int, metric: str) -> Any:
     else:
         own = ibis.cases(*[(whole.label == c, whole[name]) for c, name in enumerate(names)])
         if metric == "log_loss":
-            score = ibis.least(whole.top + whole.total.ln() - own, LARGEST_LOSS)
+            score = ibis.least(whole.top + whole.total.ln() - own, LARGEST_LOG_LOSS)
         else:
             squares = reduce(lambda a, b: a + b, [power((whole[name] - whole.top) * 2) for name in names])
             share = power(own - whole.top) / whole.total
-            score = squares / (whole.total * whole.total) - 2 * share + 1
+            halved = 0.5 if n_classes == 2 else 1.0  # with two classes, the Brier score counts one of them
+            score = (squares / (whole.total * whole.total) - 2 * share + 1) * halved
     scored = whole.select("fold", score=score)
     return scored.group_by("fold").aggregate(
         n=scored.count(), s=scored.score.sum(), q=(scored.score * scored.score).sum()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from foldwise.errors import PlotError
-from foldwise.evaluation.metrics.registry import find_metric, is_metric
+from foldwise.evaluation.metrics.scoring import sign_and_title
 from foldwise.evaluation.tables import WIDTH, capitalized
 
 
@@ -34,8 +34,8 @@ def score_label(name: str) -> str:
     >>> score_label("neg_log_loss"), score_label("r2")
     ('Negative log loss (higher is better)', 'R² (higher is better)')
     """
-    title = find_metric(name).title if is_metric(name) else name
-    return f"{capitalized(f'negative {title}' if name.startswith('neg_') else title)} (higher is better)"
+    sign, title = sign_and_title(name)
+    return f"{capitalized(f'negative {title}' if sign < 0 else title)} (higher is better)"
 
 
 def metric_name(scoring: Any, model: Any) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from foldwise.arrays import Floats, Indices
 from foldwise.errors import InputError
+from foldwise.evaluation.calibration_bins import binned, equal_widths
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.metrics.ranking import areas
 from foldwise.evaluation.shares import wilson_bounds
@@ -253,16 +254,10 @@ def thinned(**curves: Floats) -> dict[str, list[float]]:
 
 def calibration(score: Floats, observed: Floats, weights: Floats) -> dict[str, Any]:
     """Compute predicted probability and observed frequency in bins of equally many rows, with Wilson intervals."""
-    edges = np.unique(np.quantile(score, np.linspace(0.0, 1.0, BINS + 1)))
-    bins = np.searchsorted(edges[1:-1], score)
-    weight, rows = np.bincount(bins, weights), np.bincount(bins)
-    full = weight > 0
-    predicted = np.bincount(bins, weights * score)[full] / weight[full]
-    frequency = np.bincount(bins, weights * observed)[full] / weight[full]
-    squares = np.bincount(bins, weights**2)[full]
-    low, high = wilson_bounds(frequency, weight[full] ** 2 / squares, Z95)  # the effective number of rows
-    facts = {"predicted": predicted, "observed": frequency, "low": low, "high": high}
-    return {**{name: values.round(6).tolist() for name, values in facts.items()}, "counts": rows[full].tolist()}
+    bins = binned(score, observed, np.unique(np.quantile(score, equal_widths(BINS))), weights)
+    low, high = wilson_bounds(bins.observed, bins.weights**2 / bins.squares, Z95)  # the effective number of rows
+    facts = {"predicted": bins.predicted, "observed": bins.observed, "low": low, "high": high}
+    return {**{name: values.round(6).tolist() for name, values in facts.items()}, "counts": bins.rows.tolist()}
 
 
 def calibration_error(given: Predictions, drawn: Sequence[int]) -> float:
@@ -271,9 +266,7 @@ def calibration_error(given: Predictions, drawn: Sequence[int]) -> float:
         score, observed = given.of(drawn[0])
     else:
         score, observed = given.proba.max(axis=1), (given.proba.argmax(axis=1) == given.truth).astype(np.float64)
-    bins = np.searchsorted(np.linspace(0.0, 1.0, BINS + 1)[1:-1], score)
-    gaps = np.bincount(bins, given.weights * (score - observed))
-    return float(np.abs(gaps).sum() / given.weights.sum())
+    return binned(score, observed, equal_widths(BINS), given.weights).error
 
 
 def cost_curve(given: Predictions, costs: CostMatrix, positive: int) -> dict[str, Any] | None:

@@ -16,7 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from foldwise.arrays import AnyInts, Floats
-from foldwise.evaluation.metrics.ranking import in_order, ordered_areas
+from foldwise.evaluation.metrics.metric import OrderScores
+from foldwise.evaluation.metrics.ranking import in_order
 from foldwise.evaluation.out_of_fold import OutOfFoldAnswers
 from foldwise.folds.protocol import Answer, Labels, Need
 from foldwise.folds.splits import Split
@@ -218,11 +219,15 @@ class RecomputedScores(SplitwiseScores):
         return None if np.isnan(scores).any() else scores
 
 
-class ResampledAreas(SplitwiseScores):
-    """The area under the ROC curve of two classes, averaged over the splits on which it is defined."""
+class ResampledOrders(SplitwiseScores):
+    """A score of the order of rows, such as the area under the ROC curve, averaged over the splits where it is defined.
 
-    def __init__(self, kept: OutOfFoldAnswers) -> None:
+    Rows are sorted once for all draws.
+    """
+
+    def __init__(self, kept: OutOfFoldAnswers, of_order: OrderScores) -> None:
         assert isinstance(kept.target, Labels)
+        self._of_order = of_order
         scores: Any = kept.decision if kept.decision is not None else kept.proba[:, :, 1]  # type: ignore[index]
         self._units = units_of(kept)
         self.n_settings, self.n_units, self.n_blocks = len(scores), int(self._units.max()) + 1, 0
@@ -244,7 +249,7 @@ class ResampledAreas(SplitwiseScores):
         total, defined = np.zeros(len(settings)), 0
         at = times[self._units].astype(np.float64)
         for indices, order, last, positive in self._splits:
-            found = ordered_areas(order[settings], last[settings], positive, at[indices])
+            found = self._of_order(order[settings], last[settings], positive, at[indices])
             if not np.isnan(found[0]):
                 total += found
                 defined += 1

@@ -1,7 +1,8 @@
 """What each row adds to the error of accuracy, balanced accuracy and areas under the ROC curve.
 
 A score is approximately its expected value plus one independent part per row. The variance of the score is the sum of
-the squared parts; where rows come in groups, of the squared sums of groups.
+the squared parts; where rows come in groups, of the squared sums of groups. The registry's metrics score many settings
+at once, and the functions here say for one setting how far each row moves the score. Their score is the same.
 """
 
 from __future__ import annotations
@@ -103,6 +104,21 @@ def mean_parts(hits: Floats, weights: Floats) -> ScoreParts:
     return ScoreParts((value,), (size,), parts, weights)
 
 
+def accuracy_parts(truth: Codes, proba: Floats, weights: Floats, fold: Groups) -> ScoreParts:
+    """Parts of accuracy. Folds do not matter, because all rows are counted together."""
+    return mean_parts(hits_of(truth, proba), weights)
+
+
+def balanced_accuracy_parts(truth: Codes, proba: Floats, weights: Floats, fold: Groups) -> ScoreParts:
+    """Parts of balanced accuracy. Folds do not matter, because all rows are counted together."""
+    return recall_parts(truth, hits_of(truth, proba), weights)
+
+
+def hits_of(truth: Codes, proba: Floats) -> Floats:
+    """1 for a row whose true class is the most probable one, otherwise 0."""
+    return np.asarray(proba.argmax(axis=1) == truth, dtype=np.float64)
+
+
 def recall_parts(truth: Codes, hits: Floats, weights: Floats) -> ScoreParts:
     """Parts of balanced accuracy, the mean over classes of the share of their rows that is right.
 
@@ -131,7 +147,11 @@ def recall_parts(truth: Codes, hits: Floats, weights: Floats) -> ScoreParts:
 
 
 def placements(score: Floats, positive: NDArray[np.bool_], weights: Floats) -> Floats:
-    """For each row, the share of rows of the other side that it is ranked right against. Ties count half."""
+    """For each row, the share of rows of the other side that it is ranked right against. Ties count half.
+
+    These are the influence values of the area: their mean over the positive rows is the area of `metrics/ranking.py`,
+    which sorts many settings at once and does not need the values of single rows.
+    """
     _, step = np.unique(score, return_inverse=True)
     found, lost = (np.bincount(step, np.where(side, weights, 0.0)) for side in (positive, ~positive))
     below = (np.cumsum(lost) - lost / 2) / lost.sum()

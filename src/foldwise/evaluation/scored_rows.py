@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
-from foldwise.evaluation.metrics.metric import Metric
-from foldwise.evaluation.row_parts import ScoreParts, area_parts, mean_parts, recall_parts
+from foldwise.evaluation.metrics.metric import SMALLEST, Metric
+from foldwise.evaluation.row_parts import ScoreParts
 
 BLOCKS = 50  # of a jackknife
 DRAWS = 100  # of a bootstrap
-SMALLEST = 1e-300  # a divisor that is not 0
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,9 @@ class ScoredRows:
 
     def parts(self, metric: Metric) -> ScoreParts | None:
         """What each row adds to a score that is a proportion. None for other scores."""
-        if metric.task == "regression":
+        if metric.row_parts is None:
             return None
-        if metric.ranks:
-            by_weight = metric.name == "roc_auc_ovr_weighted"
-            return area_parts(self.truth, self.predicted, self.weights, self.fold, by_weight=by_weight)
-        hits = (self.predicted.argmax(axis=1) == self.truth).astype(np.float64)
-        if metric.name == "accuracy":
-            return mean_parts(hits, self.weights)
-        return recall_parts(self.truth, hits, self.weights) if metric.name == "balanced_accuracy" else None
+        return metric.row_parts(self.truth, self.predicted, self.weights, self.fold)
 
     def error(self, metric: Metric) -> tuple[float, float]:
         """The standard error of any other score, and its degrees of freedom.
@@ -51,7 +44,7 @@ class ScoredRows:
             share = self.weights / self.weights.sum()
             sums = np.bincount(np.unique(units, return_inverse=True)[1], share * moved)
             error = np.sqrt((sums**2).sum())
-            if metric.task == "classification":
+            if metric.task == "classification" and metric.row_scores is not None:
                 value = float(share @ metric.by_row(self.truth, self.predicted))
                 least = abs(worst_row(self.predicted, metric) - value) / len(moved)
         elif metric.task == "regression":
@@ -64,21 +57,17 @@ class ScoredRows:
     def influence(self, metric: Metric) -> Floats | None:
         """How far each row moves a score: the score is about its expected value plus the weighted mean of these.
 
-        For a mean over rows, these are the deviations from the mean. Roots of means and R² are functions of such means
-        and are linearized. None for other scores.
+        For a mean over rows, these are the deviations from the mean. Functions of such means, such as their root and
+        R², are linearized. None for other scores.
         """
         share = self.weights / self.weights.sum()
-        if metric.row_scores is not None:
-            losses = metric.by_row(self.truth, self.predicted)
-            mean = float(share @ losses)
-            return np.asarray((losses - mean) / (2 * max(np.sqrt(mean), SMALLEST) if metric.root else 1.0))
-        if metric.name != "r2":
+        if metric.influence is not None:
+            return metric.influence(self.truth, self.predicted, share)
+        if metric.row_scores is None:
             return None
-        squares = (self.predicted - self.truth) ** 2
-        mean = float(share @ squares)
-        around = (self.truth - share @ self.truth) ** 2
-        variance = max(float(share @ around), SMALLEST)
-        return np.asarray(mean / variance**2 * (around - variance) - (squares - mean) / variance)
+        losses = metric.by_row(self.truth, self.predicted)
+        mean = float(share @ losses)
+        return np.asarray((losses - mean) / (2 * max(np.sqrt(mean), SMALLEST) if metric.root else 1.0))
 
     def bootstrap_error(self, metric: Metric, units: NDArray[np.intp]) -> float:
         """The standard error of a score of values, by drawing rows, or groups, with replacement.
@@ -112,7 +101,7 @@ class ScoredRows:
         if moved is None:
             return None
         share = self.weights / self.weights.sum()
-        if metric.name == "accuracy":
+        if metric.averages_rows and metric.row_parts is not None:  # a proportion of rows
             size = 1 / float((share**2).sum())
             value = float(share @ metric.by_row(self.truth, self.predicted))
             value = (value * size + 2) / (size + 4)

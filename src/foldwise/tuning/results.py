@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.folds.protocol import Params
-
-TIE_TOLERANCE = 1e-10  # relative to max(1, |score|): smaller differences are rounding errors
+from foldwise.folds.tolerance import ranks
 
 
 def format_results(
@@ -22,11 +21,12 @@ def format_results(
     train: dict[str, NDArray[np.float64]],
     ran: NDArray[np.bool_] | None = None,
     shares: NDArray[np.float64] | None = None,
+    unit: float = 1.0,
 ) -> dict[str, Any]:
     """Convert scores (settings, splits) by metric to `cv_results_`; the time of a block is divided equally.
 
     Settings that raced were scored on the splits where `ran` is true, and averaged over these; or with the `shares` of
-    the training rows.
+    the training rows. `unit` is that of ties among scores.
     """
     results: dict[str, Any] = {}
     results["mean_fit_time"], results["std_fit_time"] = mean_and_std(seconds)
@@ -43,7 +43,7 @@ def format_results(
             if not np.isfinite(means).all():
                 warnings.warn(f"One or more of the {kind} scores are non-finite: {means}", UserWarning, stacklevel=5)
             if kind == "test":
-                results[f"rank_{key}"] = ranks(means) if ran is None else ranks_of_raced(means, ran, shares)
+                results[f"rank_{key}"] = ranks(means, unit) if ran is None else ranks_of_raced(means, ran, shares, unit)
     if ran is not None:
         results["n_splits_scored"] = ran.sum(axis=1)
     if shares is not None and (shares < 1).any():
@@ -52,7 +52,7 @@ def format_results(
 
 
 def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Average over splits exactly as scikit-learn does, so that ranks tie alike."""
+    """Average each setting over all splits. The last bits of a mean depend on the CPU, so `ranks` has a tolerance."""
     means = values.mean(axis=1)
     return means, np.sqrt(((values - means[:, None]) ** 2).mean(axis=1))
 
@@ -67,26 +67,19 @@ def mean_and_std_of(
 
 
 def ranks_of_raced(
-    means: NDArray[np.float64], ran: NDArray[np.bool_], shares: NDArray[np.float64] | None = None
+    means: NDArray[np.float64],
+    ran: NDArray[np.bool_],
+    shares: NDArray[np.float64] | None = None,
+    unit: float = 1.0,
 ) -> NDArray[np.int32]:
     """Rank settings that were scored on all splits and rows first, then those that were dropped earlier."""
     whole = ran.sum(axis=1) == ran.sum(axis=1).max()
     if shares is not None:
         whole &= shares == shares[whole].max()
     found = np.empty(len(means), dtype=np.int32)
-    found[whole] = ranks(means[whole])
-    found[~whole] = ranks(means[~whole]) + whole.sum() if (~whole).any() else found[~whole]
+    found[whole] = ranks(means[whole], unit)
+    found[~whole] = ranks(means[~whole], unit) + whole.sum()
     return found
-
-
-def ranks(means: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Rank mean scores, 1 for the best; scores within the tolerance are tied, and failed settings come last."""
-    failed = np.isnan(means)
-    if failed.all():
-        return np.ones(len(means), dtype=np.int32)
-    filled = -np.where(failed, means[~failed].min() - 1, means) if failed.any() else -means
-    slack = TIE_TOLERANCE * np.maximum(1.0, np.abs(filled))
-    return (np.searchsorted(np.sort(filled), filled - slack) + 1).astype(np.int32)  # 1 + number of better settings
 
 
 def masked_column(settings: Sequence[Params], name: str) -> Any:

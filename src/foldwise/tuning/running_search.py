@@ -26,6 +26,7 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.protocol import FoldSession, Labels, Params, Rows
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import Split, among, freeze_splits
+from foldwise.folds.tolerance import first_best, tie_unit
 from foldwise.tuning.dimensions import Space
 from foldwise.tuning.parameter_names import check_names
 from foldwise.tuning.racing import FoldRace, Racing
@@ -287,11 +288,9 @@ class RunningSearch:
 
     def _best_scores(self) -> NDArray[np.float64] | None:
         """The scores of the best setting so far that was scored on all splits."""
-        if not self.settings:
-            return None
-        values = self.chosen_scores
+        values = self.chosen_scores if self.settings else np.empty((0, 0))
         whole = values[np.isfinite(values).all(axis=1)]
-        return whole[int(whole.mean(axis=1).argmax())] if len(whole) else None
+        return whole[first_best(whole.mean(axis=1))] if len(whole) else None
 
     @property
     def expired(self) -> bool:
@@ -378,7 +377,8 @@ class RunningSearch:
         test = joined([one.scores for one in self.outcomes])
         train = joined([one.train_scores for one in self.outcomes])
         raced = any(one.ran is not None for one in self.outcomes)
-        return format_results(self.settings, seconds, test, train, self.ran if raced else None, self.shares)
+        unit = tie_unit(self.session.target, self.splits[0].train)
+        return format_results(self.settings, seconds, test, train, self.ran if raced else None, self.shares, unit)
 
     @property
     def several(self) -> bool:

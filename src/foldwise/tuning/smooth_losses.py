@@ -20,7 +20,6 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 
 SHIPPED = "foldwise.adapters.smooth_registry"  # the losses of other libraries' estimators; loaded on first use
 LEAVE_ONE_OUT_FOLDS = 10
-LARGEST_LOSS = -float(np.log(np.finfo(np.float64).eps))  # scikit-learn's log loss clips probabilities
 
 
 @dataclass(frozen=True)

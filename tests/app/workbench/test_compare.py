@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,12 @@ import polars as pl
 import pytest
 
 import foldwise
+from foldwise.app.run_folder import read_facts
 from foldwise.app.workbench.held_out_rows import read_held_out
-from foldwise.app.workbench.side_by_side import compare_runs, loss_difference
+from foldwise.app.workbench.side_by_side import compare_runs, loss_difference, row_losses
 from foldwise.evaluation import corrected_t_test
+from foldwise.evaluation.metrics import find_metric
+from foldwise.report.facts import ReportFacts
 from tests.app.fakes import fake_runs
 from tests.app.workbench.client import BenchClient
 from tests.app.workbench.test_ask import table
@@ -49,6 +53,28 @@ def test_the_difference_is_that_of_the_folds(folder: Path) -> None:
     expected = corrected_t_test(means, n / (len(fold) - n))
     assert noise["difference"] == pytest.approx(expected.difference)
     assert noise["p"] == pytest.approx(expected.p)
+
+
+def test_losses_are_those_of_the_estimate(folder: Path) -> None:
+    """The mean loss of the rows is what the metric says, also where a probability is 0."""
+    for name, metric in (("good", "log_loss"), ("price", "mean_squared_error")):
+        facts = ReportFacts(read_facts(folder / name))
+        held_out = pl.read_parquet(folder / name / "held_out.parquet")
+        columns = [one for one in held_out.columns if one.startswith(("probability_", "predicted"))]
+        predicted, truth = held_out.select(columns).to_numpy(), held_out["truth"].to_numpy()
+        expected = find_metric(metric)(truth, predicted if metric == "log_loss" else predicted[:, 0])
+        assert row_losses(folder / name, facts)["loss"].mean() == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_probability_of_zero_is_clipped_as_in_the_registry(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(folder / "good", run)
+    certain = pl.read_parquet(run / "held_out.parquet").with_columns(
+        probability_0=pl.col("truth").cast(pl.Float64), probability_1=1.0 - pl.col("truth")
+    )
+    certain.write_parquet(run / "held_out.parquet")  # every prediction is certain, and wrong
+    losses = row_losses(run, ReportFacts(read_facts(run)))["loss"].to_numpy()
+    np.testing.assert_allclose(losses, find_metric("log_loss")(np.array([0]), np.array([[0.0, 1.0]])), rtol=1e-12)
 
 
 def test_a_run_is_not_better_than_itself(folder: Path) -> None:

@@ -31,19 +31,15 @@ def drawn(n_classes: int, seed: int = 0):
 
 
 def expected(name, codes, proba, weights):
-    """scikit-learn's answer; None where it has none for so many classes."""
+    """scikit-learn's answer."""
     two = proba.shape[1] == 2
     labels, weighed = proba.argmax(axis=1), {"sample_weight": weights}
     rate, _, average = name.partition("_")
     if rate in ("f1", "precision", "recall"):
-        if not average and not two:
-            return None
         return getattr(peer, f"{rate}_score")(codes, labels, average=average or "binary", zero_division=0.0, **weighed)
     if name.startswith("roc_auc"):
         if two:
             return peer.roc_auc_score(codes, proba[:, 1], **weighed)
-        if name == "roc_auc":
-            return None
         average = "weighted" if name.endswith("weighted") else "macro"
         return peer.roc_auc_score(codes, proba, multi_class="ovr", average=average, **weighed)
     if name == "brier_score":
@@ -56,15 +52,28 @@ def expected(name, codes, proba, weights):
     return function(codes, labels, **weighed)
 
 
-@pytest.mark.parametrize("name", OF_CLASSES)
-@pytest.mark.parametrize("n_classes", [2, 4])
+TWO_CLASSES = [name for name in OF_CLASSES if METRICS[name].two_classes]
+MANY_CLASSES = [(name, n) for name in OF_CLASSES for n in ([2] if name in TWO_CLASSES else [2, 4])]
+
+
+@pytest.mark.parametrize(("name", "n_classes"), MANY_CLASSES)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_class_metrics_are_those_of_scikit_learn(name, n_classes, weighted):
     codes, proba, given = drawn(n_classes)
     weights = given if weighted else None
     value = expected(name, codes, proba, weights)
-    if value is not None:
-        assert METRICS[name](codes, proba, weights) == pytest.approx(value, abs=1e-12)
+    assert METRICS[name](codes, proba, weights) == pytest.approx(value, abs=1e-12)
+
+
+def test_metrics_of_a_positive_class_are_refused_for_more_than_two():
+    assert TWO_CLASSES == ["roc_auc", "f1", "precision", "recall"]
+    for name in ("f1", "precision", "recall"):
+        with pytest.raises(InputError, match=f"'{name}' needs two classes, but there are 4 classes"):
+            class_metric(name, np.arange(4))
+    codes, proba, weights = drawn(4)
+    assert class_metric("roc_auc", np.arange(4))(codes, proba, weights) == pytest.approx(
+        expected("roc_auc_ovr", codes, proba, weights), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", OF_VALUES)

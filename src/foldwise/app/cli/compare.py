@@ -97,11 +97,10 @@ def print_once(
     request: ComparisonRequest, task: TableTask, found: list[tuple[str, float]], as_json: bool, quiet: bool
 ) -> None:
     """Print the scores of models on a single split, which allows no test of differences."""
+    from foldwise.evaluation.metrics.scoring import sign_and_title
     from foldwise.evaluation.tables import number
 
-    scoring = getattr(task.scoring, "scoring", task.scoring)
-    title = getattr(scoring, "title", None) or str(scoring)
-    sign = 1 if getattr(scoring, "greater_is_better", not str(scoring).startswith("neg_")) else -1
+    sign, title = sign_and_title(task.scoring)
     rows: list[dict[str, Any]] = [{"model": name, "score": sign * value} for name, value in found]
     if as_json:
         about = {"table": task.table.name, "target": request.target, "metric": title, "splits": 1}

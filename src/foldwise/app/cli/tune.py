@@ -68,6 +68,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     from foldwise.app.plain_values import plain
     from foldwise.app.timing import seconds_of
     from foldwise.evaluation import nested_cv
+    from foldwise.evaluation.metrics.scoring import sign_and_title
     from foldwise.tuning.strategies import NAMED
 
     seconds = None if request.budget is None else seconds_of(request.budget)
@@ -218,6 +219,7 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
     from foldwise.app.timing import seconds_of
     from foldwise.app.tune_facts import TunedModel, baseline_of, tune_facts
     from foldwise.evaluation import estimate
+    from foldwise.evaluation.metrics.scoring import sign_and_title
     from foldwise.report import render
 
     assert request.report is not None
@@ -257,20 +259,20 @@ def score_of_test(request: TuneRequest, task: TuneTask, search: Any) -> float:
     from sklearn.base import clone
 
     from foldwise.evaluation import estimate
+    from foldwise.evaluation.metrics.scoring import sign_and_title
 
     assert request.test is not None
     rows, cv = task.rows.with_test_rows(request.reading.source(request.test).read(request.target))
     model = clone(search.best_estimator_)
     found = estimate(model, rows.table.X, rows.y, cv=cv, scoring=rows.scoring, **rows.weighted(model))
-    scoring = getattr(rows.scoring, "scoring", rows.scoring)
-    sign = 1 if getattr(scoring, "greater_is_better", True) else -1
-    return float(sign * found.value)
+    return float(sign_and_title(rows.scoring)[0] * found.value)
 
 
 def summary(
     request: TuneRequest, task: TuneTask, search: Any, nested: Any, seconds: float, tested: float | None
 ) -> str:
     """What was found, the honest estimate first."""
+    from foldwise.evaluation.metrics.scoring import sign_and_title
     from foldwise.evaluation.tables import number
     from foldwise.tuning.default_setting import default_words
 
@@ -314,17 +316,6 @@ def estimate_words(plan: FoldPlan, by: str = "") -> str:
         return f"{plan.held_out:.0%} of the rows held out, {INNER.folds} folds inside the others{by}"
     repeats = f"{plan.repeats} × " if plan.repeats > 1 else ""
     return f"nested cross-validation, {repeats}{plan.folds} × {INNER.folds} folds{by}"
-
-
-def sign_and_title(name: str) -> tuple[int, str]:
-    """The title of a metric, and the sign that turns a score of scikit-learn into its value.
-
-    >>> sign_and_title("neg_log_loss"), sign_and_title("accuracy")
-    ((-1, 'log loss'), (1, 'accuracy'))
-    """
-    from foldwise.evaluation.metrics.registry import find_metric, is_metric
-
-    return -1 if name.startswith("neg_") else 1, find_metric(name).title if is_metric(name) else name
 
 
 def named(setting: dict[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from foldwise.app.run_folder import HELD_OUT, current, read_facts
 from foldwise.app.workbench.held_out_rows import read_held_out
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test, holm
+from foldwise.evaluation.metrics.registry import find_metric
 from foldwise.report.facts import ReportFacts
 
-MIN_PROBA = 1e-15  # as in the log loss of scikit-learn
 LEVEL = 0.05
 
 
@@ -64,10 +63,11 @@ def row_losses(folder: Path, facts: ReportFacts) -> pl.DataFrame | None:
     frame = read_held_out(path, ["row", "fold", "truth", *names])
     truth = frame["truth"].to_numpy()
     if n_classes:
-        proba = frame.select(names).to_numpy()[np.arange(frame.height), truth.astype(np.intp)]
-        loss: NDArray[np.float64] = -np.log(np.clip(proba, MIN_PROBA, 1.0))
+        metric, predicted = find_metric("log_loss"), frame.select(names).to_numpy()
+        truth = truth.astype(np.intp)
     else:
-        loss = (frame["predicted"].to_numpy() - truth) ** 2
+        metric, predicted = find_metric("mean_squared_error"), frame["predicted"].to_numpy()
+    loss = metric.by_row(truth, predicted.astype(np.float64))
     target = pl.lit(facts.part("task").text("target")).alias("target")
     return frame.select("row", "fold", "truth").with_columns(pl.Series("loss", loss), target)
 

@@ -219,7 +219,10 @@ class ShuffleColumns:
         return {name: values for name, values in rises.items() if values}
 
     def loss(self, fitted: Any, X: Any, y: NDArray[Any]) -> float:
-        """Root mean squared error of a quantity; log loss where the model has probabilities, else the error rate."""
+        """Root mean squared error of a quantity; log loss where the model has probabilities, else the error rate.
+
+        The log loss is not that of the registry: it clips probabilities at `LEAST`, because only its rise is used.
+        """
         if not self.n_classes:
             return float(np.sqrt(np.mean((np.asarray(fitted.predict(X), dtype=np.float64) - y) ** 2)))
         if not hasattr(fitted, "predict_proba"):

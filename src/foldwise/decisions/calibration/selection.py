@@ -19,13 +19,13 @@ from foldwise.decisions.calibration.isotonic import fit_isotonic
 from foldwise.decisions.calibration.scores import CalibrationData, Calibrator, IdentityCalibrator
 from foldwise.decisions.calibration.sigmoid import fit_sigmoid
 from foldwise.decisions.calibration.temperature import fit_temperature
+from foldwise.evaluation.metrics.probabilities import log_losses_of_logs
 
 METHODS = ("auto", "temperature", "sigmoid", "isotonic", "dirichlet", "none")
 
 Learner = Callable[[CalibrationData], Calibrator]
 
 FOLDS = 5
-LEAST_LOG = float(np.log(np.finfo(np.float64).eps))  # log loss clips probabilities here
 # "auto" tries the larger methods only within these limits
 ROWS_PER_PARAMETER = 5  # for Dirichlet calibration
 DIRICHLET_CLASSES = 12  # with more classes it takes too long for its small gain
@@ -82,7 +82,7 @@ def cross_validated(learner: Learner, data: CalibrationData, fold: NDArray[np.in
             continue
         calibrator = learner(rest) if rest.weights.sum() > 0 else IdentityCalibrator()
         log_proba = calibrator.log_proba(data.scores.take(rows))
-        losses[rows] = -np.maximum(log_proba[np.arange(len(rows)), data.codes[rows]], LEAST_LOG)
+        losses[rows] = log_losses_of_logs(log_proba[np.arange(len(rows)), data.codes[rows]])
     return losses
 
 

@@ -12,12 +12,12 @@ from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.ensembles.blocks import Combiner, CombinerData, CombinerRule
 from foldwise.ensembles.combiners.averages import Mean, Vote
-from foldwise.ensembles.greedy import first_best
 from foldwise.ensembles.protocol import MemberPredictions, TrainingData
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import class_metric, find_metric
 from foldwise.evaluation.metrics.metric import StoredBatch
 from foldwise.folds.protocol import Answer, Labels, Need
+from foldwise.folds.tolerance import first_best, tie_unit
 
 LEAST = 1e-12
 
@@ -100,7 +100,8 @@ class Best(Combiner):
     learns: ClassVar[bool] = True
 
     def learn(self, info: CombinerData) -> CombinerRule:
-        return SingleMemberRule(first_best(score_members(self.metric, info.out_of_fold(self.cv), info.data)))
+        scores = score_members(self.metric, info.out_of_fold(self.cv), info.data)
+        return SingleMemberRule(int(first_best(scores, tie_unit(info.data.target))))
 
 
 def score_members(

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foldwise.arrays import Codes, Floats
+from foldwise.arrays import Bools, Codes, Floats
 from foldwise.data.target import Task
 from foldwise.folds.protocol import Answer, Need
+
+if TYPE_CHECKING:
+    from foldwise.evaluation.row_parts import ScoreParts
+
+SMALLEST = 1e-300  # a divisor that is not 0
 
 
 class PredictionBatch:
@@ -110,6 +115,9 @@ class StoredBatch(PredictionBatch):
 
 
 BatchScores = Callable[[PredictionBatch], Floats]
+OrderScores = Callable[[NDArray[np.int64], Bools, Bools, Floats], Floats]  # order, ends of ties, positive rows, weights
+RowParts = Callable[[Codes, Floats, Floats, NDArray[np.intp]], "ScoreParts | None"]  # truth, proba, weights, fold
+Influence = Callable[[NDArray[Any], Floats, Floats], Floats]  # truth, predicted, weights that sum to 1
 
 
 def always(batch: PredictionBatch) -> bool:
@@ -150,6 +158,15 @@ class Metric:
         Whether the score is the square root of the mean of `row_scores`.
     target_check : callable, default None
         A function of the true values that raises if the metric is not defined for them, and returns warnings.
+    order_scores : callable, default None
+        For two classes, if the score depends on the order of rows alone: the score of each setting, from rows sorted by
+        the probability of the second class. A bootstrap then sorts them once.
+    row_parts : callable, default None
+        For a proportion, or a mean of proportions: what each row adds to its error, as `ScoreParts`.
+    influence : callable, default None
+        For another score without `row_scores`: how far each row moves it, for its standard error.
+    squared : bool, default False
+        Whether it ranks models as the mean squared error does, which is then enough to choose by.
     """
 
     name: str
@@ -166,6 +183,10 @@ class Metric:
     plain: Callable[[Any], bool] = always
     root: bool = False
     target_check: Callable[[NDArray[Any]], list[str]] | None = None
+    order_scores: OrderScores | None = None
+    row_parts: RowParts | None = None
+    influence: Influence | None = None
+    squared: bool = False
 
     @property
     def task(self) -> Task:

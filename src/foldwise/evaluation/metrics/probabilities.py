@@ -8,6 +8,10 @@ from foldwise.arrays import Floats
 from foldwise.evaluation.metrics.metric import PredictionBatch
 from foldwise.folds.protocol import Answer
 
+LEAST_PROBABILITY = float(np.finfo(np.float64).eps)  # log loss clips probabilities here, as in scikit-learn
+LEAST_LOG, LARGEST_LOG = float(np.log(LEAST_PROBABILITY)), float(np.log1p(-LEAST_PROBABILITY))
+LARGEST_LOG_LOSS = -LEAST_LOG
+
 
 def log_losses(batch: PredictionBatch) -> Floats:  # (settings, rows)
     """Compute -log p of the true class, with p clipped at the machine epsilon, as in scikit-learn."""
@@ -25,6 +29,14 @@ def log_losses(batch: PredictionBatch) -> Floats:  # (settings, rows)
     np.clip(p, eps, 1 - eps, out=p)
     np.log(p, out=p)
     return np.negative(p, out=p)
+
+
+def log_losses_of_logs(log_proba: Floats) -> Floats:
+    """Compute log losses from the log-probabilities of the true classes, with the limits of `log_losses`.
+
+    For models that answer in logarithms, whose probabilities near 0 and 1 would be rounded by `exp` and `1 - p`.
+    """
+    return np.asarray(-np.clip(log_proba, LEAST_LOG, LARGEST_LOG))
 
 
 def brier_losses(batch: PredictionBatch) -> Floats:  # (settings, rows)

@@ -16,7 +16,7 @@ from foldwise.evaluation.metrics.costs import cost_metric
 from foldwise.evaluation.metrics.labels import accuracy, balanced_accuracy, hits, label_rate, matthews_correlation
 from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.metrics.probabilities import brier_losses, log_losses
-from foldwise.evaluation.metrics.ranking import roc_auc, roc_auc_one_vs_rest
+from foldwise.evaluation.metrics.ranking import ordered_areas, roc_auc, roc_auc_one_vs_rest
 from foldwise.evaluation.metrics.session import (
     all_classes_weigh,
     has_numeric_labels,
@@ -26,6 +26,7 @@ from foldwise.evaluation.metrics.session import (
     trained_on_both,
 )
 from foldwise.evaluation.metrics.values import ERROR, PINBALL, VALUE_METRICS, pinball_metric
+from foldwise.evaluation.row_parts import accuracy_parts, area_parts, balanced_accuracy_parts
 from foldwise.folds.protocol import Need
 
 UNIT = (0.0, 1.0)
@@ -70,10 +71,12 @@ METRICS: dict[str, Metric] = {
             row_scores=hits,
             scores=accuracy,
             single_rows=True,
+            row_parts=accuracy_parts,
         ),
         Metric(
             *("balanced_accuracy", "balanced accuracy", True, UNIT, Need.LABELS, "balanced_accuracy"),
             scores=balanced_accuracy,
+            row_parts=balanced_accuracy_parts,
         ),
         Metric(
             *("roc_auc", "area under the ROC curve", True, UNIT, Need.DECISION, "roc_auc"),
@@ -81,12 +84,15 @@ METRICS: dict[str, Metric] = {
             ranks=True,
             two_classes=True,
             plain=same_two_classes,
+            order_scores=ordered_areas,
+            row_parts=area_parts,
         ),
         Metric(
             *("roc_auc_ovr", "area under the ROC curve, mean over classes", True, UNIT, Need.PROBA, "roc_auc_ovr"),
             scores=roc_auc_one_vs_rest,
             ranks=True,
             plain=all_classes_weigh,
+            row_parts=area_parts,
         ),
         Metric(
             *("roc_auc_ovr_weighted", "area under the ROC curve, mean over classes weighted by their rows", True),
@@ -94,6 +100,7 @@ METRICS: dict[str, Metric] = {
             scores=partial(roc_auc_one_vs_rest, by_weight=True),
             ranks=True,
             plain=all_classes_weigh,
+            row_parts=partial(area_parts, by_weight=True),
         ),
         *label_rates("f1", "F1"),
         *label_rates("precision", "precision"),

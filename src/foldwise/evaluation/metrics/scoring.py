@@ -24,6 +24,7 @@ from foldwise.folds.protocol import Answer, Labels, Params
 from foldwise.folds.splits import Split
 
 COSTS = "minus the mean cost"
+NEGATED = "neg_"
 SESSION_METRICS: dict[str, SessionMetric] = {metric.scorer: SessionMetric(metric) for metric in METRICS.values()}
 
 
@@ -160,10 +161,26 @@ def metric_behind(score: str) -> tuple[str, bool]:
     if is_metric(score):
         metric = find_metric(score)
         return metric.name, metric.greater_is_better
+    if score in get_scorer_names():  # scikit-learn negates those where lower is better, and says so by their names
+        return score.removeprefix(NEGATED), not score.startswith(NEGATED)
     return score if len(score) <= 40 else "score", True
+
+
+def sign_and_title(scoring: Any) -> tuple[int, str]:
+    """Return the sign that turns a score, of which higher is better, into the value of its metric; and its title.
+
+    >>> sign_and_title("neg_log_loss"), sign_and_title("accuracy"), sign_and_title("neg_max_error")
+    ((-1, 'log loss'), (1, 'accuracy'), (-1, 'max_error'))
+    """
+    if isinstance(scoring, WeightedScoring):
+        scoring = scoring.scoring
+    if isinstance(scoring, Metric):
+        return (1 if scoring.greater_is_better else -1), scoring.title
+    name, greater_is_better = metric_behind(str(scoring))
+    return (1 if greater_is_better else -1), title_of(name)
 
 
 def title_of(name: str, greater_is_better: bool = True) -> str:
     """Return the title of a metric in tables and plots."""
-    title = METRICS[name].title if name in METRICS else "mean cost" if name == "cost" else name
+    title = find_metric(name).title if is_metric(name) else "mean cost" if name == "cost" else name
     return title if greater_is_better else f"{title} (lower is better)"

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import get_scorer
 
 from foldwise.arrays import Floats
-from foldwise.evaluation.metrics.metric import Metric, PredictionBatch
+from foldwise.evaluation.metrics.metric import SMALLEST, Metric, PredictionBatch
 from foldwise.evaluation.metrics.probabilities import are_probabilities
 from foldwise.evaluation.metrics.scorers import ScorerMetric, has_probabilities, lacks, test_weights
 from foldwise.folds.protocol import Answer, Labels, Need, Params, TargetValues
 from foldwise.folds.rows import take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split
 
-SMALLEST = 1e-300  # a divisor that is not 0
 NEEDED = {
     Need.LABELS: "predicted labels",
     Need.PROBA: "probabilities",

@@ -12,7 +12,7 @@ from sklearn.metrics import make_scorer, mean_pinball_loss, median_absolute_erro
 
 from foldwise.arrays import Floats
 from foldwise.errors import InputError
-from foldwise.evaluation.metrics.metric import Metric, PredictionBatch
+from foldwise.evaluation.metrics.metric import SMALLEST, Metric, PredictionBatch
 from foldwise.folds.protocol import Need
 
 ERROR = (0.0, np.inf)
@@ -54,6 +54,15 @@ def median_error(batch: PredictionBatch) -> Floats:  # (settings,)
     if batch.weights is None:
         return np.asarray(np.median(absolute_errors(batch), axis=1))
     return np.array([median_absolute_error(batch.truth, one, sample_weight=batch.weights) for one in batch.values])
+
+
+def r2_influence(truth: NDArray[Any], predicted: Floats, share: Floats) -> Floats:  # (rows,)
+    """Linearize R² as a function of two means: that of squared errors, and that of squared deviations from the mean."""
+    squares = (predicted - truth) ** 2
+    mean = float(share @ squares)
+    around = (truth - share @ truth) ** 2
+    variance = max(float(share @ around), SMALLEST)
+    return np.asarray(mean / variance**2 * (around - variance) - (squares - mean) / variance)
 
 
 def r2(batch: PredictionBatch) -> Floats:  # (settings,)
@@ -143,12 +152,14 @@ VALUE_METRICS: tuple[Metric, ...] = (
         row_scores=squared_errors,
         root=True,
         plain=finite_values,
+        squared=True,
     ),
     Metric(
         *("mean_squared_error", "mean squared error", False, ERROR, Need.VALUES, "neg_mean_squared_error"),
         row_scores=squared_errors,
         single_rows=True,
         plain=finite_values,
+        squared=True,
     ),
     Metric(
         *("mean_absolute_error", "mean absolute error", False, ERROR, Need.VALUES, "neg_mean_absolute_error"),
@@ -161,7 +172,13 @@ VALUE_METRICS: tuple[Metric, ...] = (
         scores=median_error,
         plain=finite_values,
     ),
-    Metric("r2", "R²", True, (-np.inf, 1.0), Need.VALUES, "r2", scores=r2, plain=several_finite_values),
+    Metric(
+        *("r2", "R²", True, (-np.inf, 1.0), Need.VALUES, "r2"),
+        scores=r2,
+        plain=several_finite_values,
+        influence=r2_influence,
+        squared=True,
+    ),
     Metric(
         *("mean_poisson_deviance", "mean Poisson deviance", False, ERROR, Need.VALUES, "neg_mean_poisson_deviance"),
         row_scores=poisson_deviances,
