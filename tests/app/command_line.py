@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
+from foldwise.app import cli
 from foldwise.app.cli.commands import app
 
 WEATHER = "examples/weather.csv"
@@ -11,6 +12,7 @@ WEATHER = "examples/weather.csv"
 
 def ask(*arguments):
     """Run a command in this process: exit code, stdout, stderr."""
+    cli.run_folder = None  # as in a process of its own, which has begun no run yet
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception

@@ -194,7 +194,7 @@ class TestFitForReal:
         assert pl.read_csv("out.csv").height == 120
         code, out, _ = ask("explain", run, table, "--row", 17)
         assert code == 0
-        assert out.startswith("row 17 of mixed.csv\n")
+        assert out.startswith("row 17 of mixed.csv (row numbers start at 0)\n")
         assert ask("report", run, "-o", "again.html")[0] == 0
         assert (here / "again.html").stat().st_size > 1000
 
