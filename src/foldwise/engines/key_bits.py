@@ -42,7 +42,7 @@ def know_folds(asker: Asker, folds: KeyFolds, answer: pl.DataFrame, share: float
     Returns
     -------
     bool
-        False if too many bits would be needed, or if the key is not unique. Then nothing has changed.
+        False if too many bits would be needed, or if the key is not unique. Then the table has not changed.
     """
     ends = range_of_key(answer)
     if ends is None:
