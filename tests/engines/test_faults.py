@@ -42,6 +42,8 @@ def test_hostile_names_and_categories(engine: str, request: pytest.FixtureReques
     frame = hostile_table()
     plain_names = ["id", "far", "gaps", "whole", "by class", "color", "flag", "label"]
     given: dict[str, Any] = {"key": "id", "outer": 2, "inner": 2}
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
     with loader(engine, request, tmp_path) as load:
         table, plain_table = load(frame), load(frame.rename(dict(zip(frame.columns, plain_names, strict=True))))
         facts = facts_of(table, "label; select 1", folds=KeyFolds("id", outer=2), values=["%s {0} :x"])
@@ -79,6 +81,8 @@ def test_columns_with_internal_names(engine: str, some: str, request: pytest.Fix
     cells[0], cells[1] = (rng.choice([*"uvw"], n) for _ in range(2))
     names = {f"column {i}": name for i, name in enumerate(NAMES[some])}
     frame = pl.DataFrame({"id": np.arange(n), **dict(zip(names, cells, strict=True)), "y": label})
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
     with loader(engine, request, tmp_path) as load:
         wanted = answers_about(load(frame), "id", "y")
         assert_same_answers(answers_about(load(frame.rename(names)), "id", "y"), wanted)
@@ -90,6 +94,8 @@ def test_targets_and_keys_with_internal_names(engine: str, request: pytest.Fixtu
     label = rng.choice(["a", "b"], n)
     numbers = {f"column {i}": rng.normal(size=n) + (label == "a") for i in range(4)}
     frame = pl.DataFrame({"id": np.arange(n), **numbers, "y": label})
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
     with loader(engine, request, tmp_path) as load:
         wanted = answers_about(load(frame), "id", "y")
         for key, target in [("(drawn)", "(fold)"), ("(key)", "(label)"), ("(digits)", "(most rows of the class)")]:
