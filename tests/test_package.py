@@ -10,6 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,23 @@ def test_what_benchmarks_import_is_there(path):
             for name in node.names:
                 if not hasattr(module, name.name):
                     importlib.import_module(f"{node.module}.{name.name}")
+
+
+# what engines, and the tables of other libraries, bring: extras install them
+NOT_IN_THE_CORE = {"duckdb", "ibis-framework", "psycopg", "psycopg2", "pyarrow", "pandas", "pyspark", "sqlglot"}
+NOT_IN_THE_CORE |= {"psycopg-binary", "sqlglotrs", "adbc-driver-postgresql", "adbc-driver-sqlite", "connectorx", "dask"}
+
+
+def test_the_core_install_contains_no_engine():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    core = {re.split(r"[^\w.-]", one)[0].lower() for one in project["dependencies"]}
+    assert "numpy" in core
+    assert not core & NOT_IN_THE_CORE
+    extras = {name: " ".join(project["optional-dependencies"][name]) for name in ("duckdb", "postgres", "spark")}
+    assert all("ibis-framework" in packages for packages in extras.values())
+    assert "duckdb>=" in extras["duckdb"]
+    assert "psycopg[binary]" in extras["postgres"]
+    assert "pyspark" in extras["spark"]
 
 
 def test_lines_of_code_are_counted():

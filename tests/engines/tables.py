@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,8 @@ from sklearn.base import clone, is_regressor
 
 from foldwise import NaiveBayes
 from foldwise.engines import KeyFolds, TableFacts
-from foldwise.summaries import gram_of
+from foldwise.engines.table_facts import CellFacts
+from foldwise.summaries import Gram, gram_of
 
 
 def mixed_table(n: int = 600, seed: int = 3) -> pl.DataFrame:
@@ -39,14 +40,17 @@ def assert_close(found: Any, wanted: Any, what: str) -> None:
 
 
 def assert_same_cell(
-    facts: Any, table: TableFacts, rows: pl.DataFrame, families: dict[str, str], tolerance: float = 1e-12
+    facts: CellFacts, table: TableFacts, rows: pl.DataFrame, tolerance: float = 1e-12, spread: Any = None
 ) -> None:
-    """Compare the facts of some rows with those that naive Bayes learns from the rows."""
-    if not rows.height:
-        return
-    assert table.classes is not None
-    own = NaiveBayes(families=families)
-    own.partial_fit(rows.select(table.schema.names), rows[table.target].to_numpy(), classes=table.classes)
+    """Compare the facts of some rows with those that naive Bayes learns from the rows; `spread` is for products."""
+    classes, y = table.classes, rows[table.target].to_numpy()
+    assert_same_values(facts, table, rows)
+    if facts.grams is not None:
+        assert_same_grams(facts.grams, table, rows, max(1e-11, tolerance) * spread)
+    if classes is None:  # all rows of a quantity are one class; naive Bayes wants two
+        classes, y, facts = np.array([0, 1]), np.zeros(rows.height, dtype=int), facts.expand(np.array([0]), 2)
+    own = NaiveBayes()
+    own.partial_fit(rows.select(table.schema.names), y, classes=classes)
     local = dict(zip((block.family for block in own._blocks), own.facts_.summaries, strict=True))
     assert facts.class_rows.tolist() == own.facts_.class_rows.tolist()
     for name, column in zip(table.categorical, facts.counts.columns, strict=True):
@@ -56,6 +60,42 @@ def assert_same_cell(
         assert column.rows.tolist() == wanted.rows.tolist()
     if table.numeric:
         assert_same_moments(facts.moments, local["gaussian"], tolerance)
+
+
+def class_codes(table: TableFacts, rows: pl.DataFrame) -> Any:
+    """The index of the class of each row; 0 for a quantity."""
+    if table.classes is None:
+        return np.zeros(rows.height, dtype=int)
+    index = {label: i for i, label in enumerate(table.classes.tolist())}
+    return np.array([index[label] for label in rows[table.target].to_list()], dtype=int)
+
+
+def assert_same_values(facts: CellFacts, table: TableFacts, rows: pl.DataFrame) -> None:
+    """Compare how often each value occurs in each class, or the rows between cut points, with a plain count."""
+    codes = class_codes(table, rows)
+    columns = [*zip(table.valued, [None] * len(table.valued), facts.values.columns, strict=True)]
+    columns += [(name, edges, one) for (name, edges), one in zip(table.cuts.items(), facts.bins.columns, strict=True)]
+    for name, edges, found in columns:
+        x = rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        y, x = codes[~np.isnan(x)], x[~np.isnan(x)] + 0.0
+        if edges is not None:
+            x = edges[1:][np.searchsorted(edges[1:-1], x)]
+        pairs, counts = np.unique(np.column_stack([y, x]), axis=0, return_counts=True)
+        assert [found.y.tolist(), found.x.tolist(), found.rows.tolist()] == [*pairs.T.tolist(), counts.tolist()], name
+
+
+def gram_columns(table: TableFacts) -> tuple[str, ...]:
+    """The columns of sums of products: the numeric ones, and a quantity."""
+    return (*table.numeric, *([table.target] if table.classes is None else []))
+
+
+def assert_same_grams(grams: tuple[Gram, ...], table: TableFacts, rows: pl.DataFrame, tolerance: Any) -> None:
+    """Compare sums of products by class with local ones; the tolerance is that of one row of each column."""
+    codes = class_codes(table, rows)
+    for c, gram in enumerate(grams):
+        wanted = local_gram(rows.filter(pl.Series(codes == c)), gram_columns(table))
+        assert gram.rows == wanted.rows
+        assert (np.abs(gram.products - wanted.products) <= rows.height * tolerance).all()
 
 
 def assert_same_moments(found: Any, wanted: Any, tolerance: float = 1e-12) -> None:
@@ -75,9 +115,13 @@ def assert_same_facts(facts: TableFacts, frame: pl.DataFrame, tolerance: float =
     if facts.folds is not None:
         assigned = facts.folds.assign(frame[facts.folds.key].to_list())
         cells = {cell: frame.filter((assigned == cell).all(axis=1)) for cell in np.ndindex(*facts.folds.sizes)}
+    spread = None
+    if facts.total.grams is not None:
+        deviations = np.sqrt(np.diag(local_gram(frame, gram_columns(facts)).products) / frame.height)
+        spread = np.multiply.outer(deviations, deviations)
     for cell, rows in cells.items():
         if rows.height:
-            assert_same_cell(facts.cells[cell], facts, rows, {}, tolerance)
+            assert_same_cell(facts.cells[cell], facts, rows, tolerance, spread)
         else:
             assert cell not in facts.cells
 
@@ -86,13 +130,29 @@ def local_gram(frame: pl.DataFrame, names: tuple[str, ...]) -> Any:
     return gram_of(frame.select(pl.col(names).cast(pl.Float64)).to_numpy())
 
 
+class LocalNested(NamedTuple):
+    """What a plain nested cross-validation found."""
+
+    inner: Any  # (outer, settings)
+    best: list[dict[str, Any]]
+    outer: list[float]
+    standard_error: float  # of the mean loss of all rows
+    sample_error: float  # the mean over outer folds, of the inner score of the chosen setting
+
+
 def local_nested(
-    frame: pl.DataFrame, target: str, folds: KeyFolds, estimator: Any, settings: list[dict[str, Any]]
-) -> tuple[Any, list[Any], list[float]]:
-    """A plain nested cross-validation by refits, on all rows: inner scores, chosen settings, scores of outer folds."""
+    frame: pl.DataFrame,
+    target: str,
+    folds: KeyFolds,
+    estimator: Any,
+    settings: list[dict[str, Any]],
+    sampled: Any = None,
+) -> LocalNested:
+    """A plain nested cross-validation by refits; settings are compared on all rows, or on those that are `sampled`."""
     assigned = folds.assign(frame[folds.key].to_list())
     X, y = frame.drop(folds.key, target), frame[target].to_numpy()
     outer_fold, inner_fold = assigned.T
+    sampled = np.ones(frame.height, dtype=bool) if sampled is None else sampled
 
     def losses(setting: dict[str, Any], train: Any, test: Any) -> Any:
         """The losses of the test rows."""
@@ -105,15 +165,21 @@ def local_nested(
         return -np.log(np.maximum(own, np.finfo(np.float64).eps))  # as scikit-learn clips probabilities
 
     root = np.sqrt if is_regressor(estimator) else np.asarray
-    inner_scores, best, outer = [], [], []
+    inner_scores, best, outer, errors = [], [], [], []
     for o in range(folds.outer):
         rest = outer_fold != o
-        splits = [(rest & (inner_fold != i), rest & (inner_fold == i)) for i in range(folds.inner or 0)]
-        scores = [np.concatenate([losses(one, *split) for split in splits]).mean() for one in settings]
-        inner_scores.append(scores)
-        best.append(settings[int(np.argmin(scores))])
-        outer.append(root(losses(best[-1], rest, ~rest).mean()))
-    return root(np.array(inner_scores)), best, outer
+        splits = [(rest & (inner_fold != i), rest & (inner_fold == i) & sampled) for i in range(folds.inner or 0)]
+        tested = [np.concatenate([losses(one, *split) for split in splits]) for one in settings]
+        inner_scores.append([one.mean() for one in tested])
+        chosen = int(np.argmin(inner_scores[-1]))
+        best.append(settings[chosen])
+        errors.append(tested[chosen].std(ddof=1) / np.sqrt(len(tested[chosen])))
+        outer.append(losses(best[-1], rest, ~rest))
+    every = np.concatenate(outer)
+    means = [root(one.mean()) for one in outer]
+    return LocalNested(
+        root(np.array(inner_scores)), best, means, every.std() / np.sqrt(len(every)), float(np.mean(errors))
+    )
 
 
 NESTED = KeyFolds("id", outer=3, inner=2, seed=5)

@@ -3,13 +3,180 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import duckdb
+import ibis
 import polars as pl
+import psycopg
 import pytest
 
-from foldwise.engines import table_of
+import foldwise
+from foldwise import NaiveBayes
+from foldwise.app.database_predictions import DatabaseWriter
+from foldwise.engines import KeyFolds, facts_of, table_of
+from foldwise.engines.drawing import draw
+from foldwise.errors import InputError
+from foldwise.evaluation import nested_in_engine
+from tests.app.command_line import ask
+from tests.engines.tables import assert_same_facts, mixed_table
+from tests.slow import slow
+
+HOSTILE = ["'); drop table t; --", "a \"b\" \\ 'c'", "shop.orders", "select", "%s {0}", "Ünïcode;"]
+
+
+def database_file(engine: str, path: Path, tables: dict[str, pl.DataFrame]) -> Path:
+    """Write tables to a file of DuckDB or SQLite."""
+    connect = ibis.duckdb.connect if engine == "duckdb" else ibis.sqlite.connect
+    backend = connect(path)
+    for name, frame in tables.items():
+        backend.create_table(name, frame.to_arrow())
+    backend.disconnect()
+    return path
+
+
+@contextmanager
+def opened(source: Any, **given: Any) -> Iterator[Any]:
+    """A table of a database, whose connection is closed afterwards."""
+    table = table_of(source, **given)
+    try:
+        yield table
+    finally:
+        table.get_backend().disconnect()
+
+
+@pytest.mark.parametrize(("engine", "ending"), [("duckdb", "duckdb"), ("sqlite", "sqlite"), *slow(("duckdb", "ddb"))])
+def test_duckdb_and_sqlite_files_by_table_and_query(engine: str, ending: str, tmp_path: Path) -> None:
+    frame, folds = mixed_table(150), KeyFolds("id", 2, 2)
+    path = database_file(engine, tmp_path / f"p.{ending}", {"orders": frame, "others": frame[:3]})
+    with opened(path, table="orders") as table:
+        assert_same_facts(facts_of(table, "label", folds=folds), frame)
+        assert draw(table, "label", 50).n_rows == 150
+    with opened(path, query="select * from orders where id < 700") as table:
+        some = frame.filter(pl.col("id") < 700)
+        assert table.columns == tuple(frame.columns)
+        assert_same_facts(facts_of(table, "label", folds=folds), some)
+        found = nested_in_engine(NaiveBayes(), [{}], table, "label", key="id", outer=2, inner=2)
+        assert found.n_rows == 100
+        assert draw(table, "label", 50).n_rows == 100
+    with pytest.raises(InputError, match=r"contains 2 tables: .*orders.*others.* Hint: pass table="):
+        table_of(path)
+    with pytest.raises(InputError, match="table 'missing' cannot be read"):
+        table_of(path, table="missing")
+    with pytest.raises(InputError, match="the query cannot be read"):
+        table_of(path, query="select * from missing")
+    with opened(database_file(engine, tmp_path / f"one.{ending}", {"single": frame})) as table:
+        assert facts_of(table, "label").n_rows == 150
+
+
+@pytest.mark.parametrize("schema", ["main", "shop"])
+def test_a_table_of_a_schema_of_duckdb(schema: str, tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "p.duckdb")) as raw:
+        raw.execute(f"create schema if not exists {schema}")
+        raw.execute(f"create table {schema}.orders as select i, i % 3 = 0 as y from range(9) t(i)")
+        raw.execute("create view seen as select 1 as x")
+    with opened(tmp_path / "p.duckdb", table=f"{schema}.orders") as table:
+        assert facts_of(table, "y").n_rows == 9
+
+
+def test_predictions_of_rows_of_a_duckdb_file(tmp_path: Path) -> None:
+    frame = mixed_table(150)
+    X = frame.drop("id", "label")
+    model = NaiveBayes().fit(X, frame["label"].to_numpy())
+    foldwise.save_model(tmp_path / "m.foldwise", model, X, target="label")
+    path, out = database_file("duckdb", tmp_path / "p.duckdb", {"orders": frame}), tmp_path / "out.csv"
+    given = ["predict", tmp_path / "m.foldwise", path, "--query", "select * from orders where id < 70"]
+    assert ask(*given, "--keep", "id", "-o", out)[0] == 0
+    found = pl.read_csv(out)
+    assert found["id"].to_list() == list(range(0, 70, 7))
+    assert found["predicted_class"].to_list() == model.predict(X[:10]).tolist()
+
+
+@pytest.mark.slow
+def test_a_run_on_a_query_of_a_duckdb_file(tmp_path: Path) -> None:
+    path = database_file("duckdb", tmp_path / "p.duckdb", {"orders": mixed_table(200)})
+    given = ["fit", path, "--query", "select * exclude (id) from orders where id < 1050", "--target", "label"]
+    code, said, _ = ask(*given, "--out", tmp_path / "r", "--budget", "6s", "--models", "naive_bayes")
+    assert code == 0
+    assert "150 rows" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite", "postgres"])
+def test_hostile_names_of_tables(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(40).select("id", "whole", "label")
+    tables = {name: frame[: 10 + i] for i, name in enumerate(HOSTILE)}
+    if engine == "postgres":
+        source = request.getfixturevalue("postgresql_server").replace("+psycopg", "")
+        with psycopg.connect(source, autocommit=True) as connection:
+            for name, rows in tables.items():
+                quoted = psycopg.sql.Identifier(name)
+                connection.execute(psycopg.sql.SQL("drop table if exists {}").format(quoted))
+                connection.execute(
+                    psycopg.sql.SQL("create table {} (id bigint, whole bigint, label text)").format(quoted)
+                )
+                with connection.cursor().copy(psycopg.sql.SQL("copy {} from stdin").format(quoted)) as copy:
+                    for row in rows.iter_rows():
+                        copy.write_row(row)
+    else:
+        source = database_file(engine, tmp_path / f"p.{engine}", tables)
+    for name, rows in tables.items():
+        with opened(source, table=name) as table:
+            assert_same_facts(facts_of(table, "label", folds=KeyFolds("id", 2)), rows)
+    with pytest.raises(InputError, match="cannot be read"):
+        table_of(source, table=f"{HOSTILE[0]} again")
+    with opened(source, table=HOSTILE[-1]) as table:  # nothing was dropped
+        assert {*HOSTILE} <= {*names_of_tables(engine, table.get_backend())}
+
+
+def names_of_tables(engine: str, backend: Any) -> list[str]:
+    catalog = "sqlite_schema" if engine == "sqlite" else "information_schema.tables"
+    column = "name" if engine == "sqlite" else "table_name"
+    return [name for (name,) in backend.con.execute(f"select {column} from {catalog}").fetchall()]
+
+
+def test_files_that_are_not_databases(tmp_path: Path) -> None:
+    for ending in ("duckdb", "sqlite"):
+        path = tmp_path / f"p.{ending}"
+        with pytest.raises(InputError, match="does not exist"):
+            table_of(path)
+        path.write_text("this is a text, which is long enough to be the header of a database file, but it is not one")
+        with pytest.raises(InputError, match=rf"p\.{ending} cannot be opened as a (DuckDB|SQLite) file"):
+            table_of(path)
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pl.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}).write_parquet(tmp_path / "t.parquet")
+    table, address = table_of(tmp_path / "t.parquet"), "postgresql://ann@127.0.0.1:1/shop"
+    sqlite3.connect(tmp_path / "t.sqlite").close()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "ibis", None)
+        duckdb_hint = r"'ibis-framework', which is not installed\. Hint: run pip install 'foldwise\[duckdb\]'"
+        for call in (lambda: table_of(tmp_path / "t.parquet"), lambda: facts_of(table, "y")):
+            with pytest.raises(InputError, match=duckdb_hint):
+                call()
+        with pytest.raises(InputError, match=duckdb_hint):
+            table_of(tmp_path / "t.sqlite")
+        with pytest.raises(InputError, match=r"'ibis-framework', .* 'foldwise\[postgres\]'"):
+            table_of(address, table="t")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "psycopg", None)
+        hint = r"PostgreSQL needs the package 'psycopg', which is not installed\. .*'foldwise\[postgres\]'"
+        with pytest.raises(InputError, match=hint):
+            table_of(address, table="t")
+        with pytest.raises(InputError, match=hint), DatabaseWriter(address, "t"):
+            pass
+    with monkeypatch.context() as patch:  # Ibis was installed by another extra
+        patch.delattr(ibis, "duckdb")
+        patch.delitem(sys.modules, "ibis.backends.duckdb")
+        patch.setitem(sys.modules, "duckdb", None)
+        with pytest.raises(InputError, match=r"the package 'duckdb', which is not installed\. .*'foldwise\[duckdb\]'"):
+            table_of(tmp_path / "t.parquet")
 
 
 def test_duckdb_spills_into_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

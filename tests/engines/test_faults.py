@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 
 from foldwise import NaiveBayes
 from foldwise.engines import KeyFolds, facts_of, scans, table_of
+from foldwise.engines.asking import Asker
 from foldwise.engines.connecting import masked
+from foldwise.engines.drawing import draw
 from foldwise.errors import EngineError, InputError
+from foldwise.evaluation import nested_in_engine
 from tests.engines.conftest import loader
 from tests.engines.tables import assert_same_facts, mixed_table
 from tests.slow import slow
@@ -35,32 +39,111 @@ def hostile_table() -> pl.DataFrame:
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
 def test_hostile_names_and_categories(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    from foldwise.evaluation import nested_in_engine
-
     frame = hostile_table()
+    plain_names = ["id", "far", "gaps", "whole", "by class", "color", "flag", "label"]
+    given: dict[str, Any] = {"key": "id", "outer": 2, "inner": 2}
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
     with loader(engine, request, tmp_path) as load:
-        table = load(frame)
+        table, plain_table = load(frame), load(frame.rename(dict(zip(frame.columns, plain_names, strict=True))))
         facts = facts_of(table, "label; select 1", folds=KeyFolds("id", outer=2), values=["%s {0} :x"])
-        nested_in_engine(NaiveBayes(), [{}], table, "label; select 1", key="id", outer=2, inner=2)
+        found = nested_in_engine(NaiveBayes(), [{}], table, "label; select 1", **given)
         assert int(table.count().execute()) == 120
+        plain = nested_in_engine(NaiveBayes(), [{}], plain_table, "label", **given)
     assert_same_facts(facts, frame)
     assert facts.classes is not None
     assert HOSTILE in facts.classes.tolist()
+    assert_same_study(found, plain)
+
+
+def assert_same_study(found: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(found.inner_scores, wanted.inner_scores, rtol=1e-12)
+    np.testing.assert_allclose(found.fold_scores, wanted.fold_scores, rtol=1e-12)
+    assert found.sample_rows == wanted.sample_rows
+
+
+# what Foldwise calls the columns that it adds to tables, and other columns of statements and answers
+ADDED = ["(fold)", "(index of fold 0)", "(index of fold 1)", "(drawn)", "(digits)", "(most rows of the class)"]
+ADDED += ["(label)", "(key)", "block", "b0_0", "b1_0", "drawn"]
+OTHERS = ["label", "key", "fold", "fold0", "fold1", "n", "most", "one", "keys", "low", "high", "x0", "c0", "d0", "r0"]
+OTHERS += ["h0", "s0", "q0", "j0", "rest0", "level", "sample", "score", "bin"]
+# most engines ignore upper and lower case
+NAMES = {"added": ADDED, "upper": [name.upper() for name in ADDED], "others": OTHERS}
+
+
+@pytest.mark.parametrize("some", ["added", *slow("upper", "others")])
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
+def test_columns_with_internal_names(engine: str, some: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Columns may be called what Foldwise calls columns: all answers stay the same."""
+    rng, n = np.random.default_rng(4), 300
+    label = rng.choice(["a", "b"], n)
+    cells: list[Any] = [rng.normal(size=n) + (label == "a") for _ in NAMES[some]]
+    cells[0], cells[1] = (rng.choice([*"uvw"], n) for _ in range(2))
+    names = {f"column {i}": name for i, name in enumerate(NAMES[some])}
+    frame = pl.DataFrame({"id": np.arange(n), **dict(zip(names, cells, strict=True)), "y": label})
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
+    with loader(engine, request, tmp_path) as load:
+        wanted = answers_about(load(frame), "id", "y")
+        assert_same_answers(answers_about(load(frame.rename(names)), "id", "y"), wanted)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite", "spark")])
+def test_targets_and_keys_with_internal_names(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    rng, n = np.random.default_rng(4), 300
+    label = rng.choice(["a", "b"], n)
+    numbers = {f"column {i}": rng.normal(size=n) + (label == "a") for i in range(4)}
+    frame = pl.DataFrame({"id": np.arange(n), **numbers, "y": label})
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
+    with loader(engine, request, tmp_path) as load:
+        wanted = answers_about(load(frame), "id", "y")
+        for key, target in [("(drawn)", "(fold)"), ("(key)", "(label)"), ("(digits)", "(most rows of the class)")]:
+            names = {"id": key, "y": target, "column 2": "key", "column 3": "label"}
+            assert_same_answers(answers_about(load(frame.rename(names)), key, target), wanted)
+
+
+def answers_about(table: Any, key: str, target: str) -> tuple[Any, Any, Any]:
+    """Facts, nested scores with a sample, and rows that are drawn, without the names of the columns."""
+    facts = facts_of(table, target, folds=KeyFolds(key, 2, 2), values=[table.columns[4]])
+    study = nested_in_engine(NaiveBayes(), [{}], table, target, key=key, outer=2, inner=2, sample=200)
+    drawn = draw(table, target, 100)
+    assert drawn.outside is not None
+    assert drawn.sample.columns == drawn.outside.columns == list(table.columns)
+    return facts, study, [drawn.sample, drawn.outside, drawn.kept_out]
+
+
+def assert_same_answers(found: tuple[Any, Any, Any], wanted: tuple[Any, Any, Any]) -> None:
+    assert found[0].cells.keys() == wanted[0].cells.keys()
+    for cell, facts in wanted[0].cells.items():
+        ours = found[0].cells[cell]
+        assert ours.class_rows.tolist() == facts.class_rows.tolist()
+        np.testing.assert_allclose(ours.moments.mean, facts.moments.mean, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ours.moments.m2, facts.moments.m2, rtol=1e-12)
+        assert [one.to_dict() for one in ours.counts.columns] == [one.to_dict() for one in facts.counts.columns]
+        assert [one.to_dict() for one in ours.values.columns] == [one.to_dict() for one in facts.values.columns]
+    assert_same_study(found[1], wanted[1])
+    for rows, others in zip(found[2], wanted[2], strict=True):
+        assert sorted(rows.rows()) == sorted(others.rows())
 
 
 class ChangesAfter:
     """Changes the table after some statements."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Any, after: int) -> None:
-        self.left, self.change, self.ask = after, change, scans.Asker.ask
-        monkeypatch.setattr(scans.Asker, "ask", lambda asker, expression, **options: self(asker, expression))
+        self.left, self.change = after, change
+        for name in ("ask", "ask_sql", "ask_text"):
+            monkeypatch.setattr(Asker, name, self.counted(getattr(Asker, name)))
 
-    def __call__(self, asker: Any, expression: Any) -> Any:
-        answer = self.ask(asker, expression)
-        self.left -= 1
-        if not self.left:
-            self.change()
-        return answer
+    def counted(self, ask: Any) -> Any:
+        def counting(*given: Any) -> Any:
+            answer = ask(*given)
+            self.left -= 1
+            if not self.left:
+                self.change()
+            return answer
+
+        return counting
 
 
 @pytest.mark.parametrize("after", [1, *slow(2, 3)])
@@ -112,6 +195,29 @@ def test_others_change_cells_meanwhile(
         assert again.total.moments.mean.tolist() == [[5.0]] * 3
 
 
+@pytest.mark.slow
+def test_spark_notices_changed_counts(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Spark has no snapshot of a table, but the rows of the classes are counted again by each statement."""
+    with loader("spark", request, tmp_path) as load:
+        table, more = load(mixed_table(100)), load(mixed_table(101))
+        session = table.get_backend()._session
+
+        def become(source: Any) -> None:
+            session.table(source.get_name()).createOrReplaceTempView("changing")
+
+        for after in (1, 2, 3):
+            become(table)
+            changing = table.get_backend().table("changing")
+            assert facts_of(changing, "label").n_rows == 100
+            ChangesAfter(monkeypatch, lambda: become(more), after)
+            with pytest.raises(EngineError, match="changed while it was read"):
+                facts_of(changing, "label")
+            monkeypatch.undo()
+        assert facts_of(changing, "label").n_rows == 101
+
+
 @contextlib.contextmanager
 def closing_all() -> Iterator[list[Any]]:
     """Closes what was put into a list."""
@@ -132,22 +238,60 @@ def test_a_column_that_vanishes(
             facts_of(table, "label")
 
 
+def test_a_column_that_vanishes_from_postgres(
+    monkeypatch: pytest.MonkeyPatch, postgres_url: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Nobody can drop it during a call; a call that begins afterwards says what is missing."""
+    frame, refused = mixed_table(100), []
+    with loader("postgres", request, tmp_path) as load, psycopg.connect(postgres_url, autocommit=True) as other:
+        table = load(frame)
+        drop = f"alter table {table.get_name()} drop column far"
+        other.execute("set lock_timeout = '20ms'")
+
+        def change() -> None:
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute(drop)
+            refused.append(drop)
+
+        ChangesAfter(monkeypatch, change, 1)
+        assert_same_facts(facts_of(table, "label"), frame)
+        assert refused
+        monkeypatch.undo()
+        other.execute(drop)
+        for ask in (
+            lambda: facts_of(table, "label"),
+            lambda: nested_in_engine(NaiveBayes(), [{}], table, "label", key="id", outer=2, inner=2),
+            lambda: draw(table, "label", 50),
+        ):
+            with pytest.raises(EngineError, match=r"PostgreSQL could not run a statement.*far.*does not exist"):
+                ask()
+        assert facts_of(table.drop("far"), "label").n_rows == 100  # the connection is as it was
+
+
 @pytest.fixture
 def postgres_url(postgresql_server: str) -> str:
     return postgresql_server.replace("+psycopg", "")
 
 
+@pytest.mark.parametrize(("is_nested", "after"), [(False, 2), (True, 3), *slow((True, 1), (True, 2))])
 def test_a_connection_that_drops(
-    monkeypatch: pytest.MonkeyPatch, postgres_url: str, request: pytest.FixtureRequest, tmp_path: Path
+    is_nested: bool,
+    after: int,
+    monkeypatch: pytest.MonkeyPatch,
+    postgres_url: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
 ) -> None:
     with loader("postgres", request, tmp_path) as load, psycopg.connect(postgres_url, autocommit=True) as other:
         name = load(mixed_table(100)).get_name()
         table = table_of(postgres_url, table=name)
         raw = table.get_backend().con
         kill = "select pg_terminate_backend(%s)"
-        ChangesAfter(monkeypatch, lambda: other.execute(kill, [raw.info.backend_pid]), 2)
+        ChangesAfter(monkeypatch, lambda: other.execute(kill, [raw.info.backend_pid]), after)
+        given = {"key": "id", "outer": 2, "inner": 2}
+        call = partial(nested_in_engine, NaiveBayes(), [{}], **given) if is_nested else facts_of
         with pytest.raises(EngineError, match="PostgreSQL could not run a statement"):
-            facts_of(table, "label")
+            call(table, "label")
         raw.close()
 
 
@@ -166,6 +310,14 @@ def test_a_read_only_role(postgres_url: str, request: pytest.FixtureRequest, tmp
         assert_same_facts(facts_of(table, "label", folds=KeyFolds("id", outer=2)), frame)
         by_query = table_of(reader, query=f"select * from {name} where id >= 0")
         assert facts_of(by_query, "label").n_rows == 100
+        study, plain = (
+            nested_in_engine(NaiveBayes(), [{}], one, "label", key="id", outer=2, inner=2, sample=n)
+            for one, n in ((table, 60), (by_query, 60))
+        )
+        assert_same_study(study, plain)
+        drawn = draw(table, "label", 50)
+        assert drawn.outside is not None
+        assert {*drawn.sample["id"], *drawn.outside["id"]} <= {*frame["id"]}
         table.get_backend().con.close()
         by_query.get_backend().con.close()
         other.execute("drop owned by reader")
@@ -197,14 +349,20 @@ def test_infinity_is_refused(tmp_path: Path) -> None:
         facts_of(table_of(tmp_path / "t.parquet"), "y")
 
 
-def test_folders_and_globs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("format", "other"), [("parquet", "csv"), ("csv", "parquet")])
+def test_folders_and_globs(format: str, other: str, tmp_path: Path) -> None:
     frame = mixed_table(90)
     for part in range(3):
-        frame[part * 30 : part * 30 + 30].write_parquet(tmp_path / f"part{part}.parquet")
-    for source in (tmp_path, str(tmp_path / "*.parquet"), sorted(tmp_path.iterdir())):
+        getattr(frame[part * 30 : part * 30 + 30], f"write_{format}")(tmp_path / f"part{part}.{format}")
+    for source in (tmp_path, str(tmp_path / f"*.{format}"), sorted(tmp_path.iterdir())):
         assert_same_facts(facts_of(table_of(source), "label", folds=KeyFolds("id", outer=2)), frame)
+    found = nested_in_engine(NaiveBayes(), [{}], table_of(tmp_path), "label", key="id", outer=2, inner=2)
+    assert found.n_rows == found.sample_rows == 90
     with pytest.raises(InputError, match="no Parquet or CSV files"):
-        table_of(tmp_path / "*.csv")
+        table_of(tmp_path / f"*.{other}")
+    (tmp_path / f"more.{other}").touch()
+    with pytest.raises(InputError, match="must all be Parquet or all be CSV"):
+        table_of(tmp_path)
 
 
 @pytest.mark.parametrize("d", [150, *slow(5000)])
@@ -234,6 +392,8 @@ def test_partitions_are_learned_and_forgotten(request: pytest.FixtureRequest, tm
     np.testing.assert_allclose(NaiveBayes().fit_facts(first + second).predict_log_proba(X), wanted, atol=1e-9)
     model.forget(first)
     assert model.class_count_.sum() == second.n_rows
+    wanted = NaiveBayes().fit_facts(second).predict_log_proba(X)
+    np.testing.assert_allclose(model.predict_log_proba(X), wanted, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

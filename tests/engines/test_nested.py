@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.svm import SVR
 
 from foldwise import NaiveBayes
 from foldwise.engines import KeyFolds, beside, scans
 from foldwise.errors import InputError
 from foldwise.evaluation import nested_in_engine
+from foldwise.evaluation.engine_nested import EngineNestedResult
 from foldwise.evaluation.metrics import METRICS, find_metric
 from tests.engines.conftest import loader
-from tests.engines.tables import local_nested, mixed_table
+from tests.engines.tables import LocalNested, local_nested, mixed_table
 from tests.slow import slow
 
 GRID = [{"alpha": a, "var_floor": f} for a in (0.1, 5.0) for f in (1e-9, 0.3)]
@@ -26,12 +29,59 @@ def test_naive_bayes(engine: str, request: pytest.FixtureRequest, tmp_path: Path
     frame = mixed_table(800)
     with loader(engine, request, tmp_path) as load:
         found = nested_in_engine(NaiveBayes(), GRID, load(frame), "label", key="id", outer=3, inner=2, seed=4)
-    inner, best, outer = local_nested(frame, "label", KeyFolds("id", 3, 2, 4), NaiveBayes(), GRID)
+    plain = local_nested(frame, "label", KeyFolds("id", 3, 2, 4), NaiveBayes(), GRID)
     assert found.sample_rows == 800  # the sample is the whole table, so that inner scores are equal as well
-    np.testing.assert_allclose(found.inner_scores, inner, rtol=1e-9)
-    assert list(found.best_params) == best
-    np.testing.assert_allclose(found.fold_scores, outer, rtol=1e-9)
+    assert_same_scores(found, plain)
     assert "sample of 800 rows" in repr(found)
+
+
+def assert_same_scores(found: EngineNestedResult, plain: LocalNested) -> None:
+    np.testing.assert_allclose(found.inner_scores, plain.inner, rtol=1e-9)
+    assert list(found.best_params) == plain.best
+    np.testing.assert_allclose(found.fold_scores, plain.outer, rtol=1e-9)
+    assert found.standard_error == pytest.approx(plain.standard_error, rel=1e-8)
+    assert found.sample_error == pytest.approx(plain.sample_error, rel=1e-8)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", *slow("sqlite", "postgres", "spark")])
+def test_a_sample_of_some_rows(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Models of inner folds learn from all training rows, and are scored on those that are in the sample."""
+    frame, folds = mixed_table(1000), KeyFolds("id", 3, 2)
+    with loader(engine, request, tmp_path) as load:
+        found = nested_in_engine(NaiveBayes(), GRID, load(frame), "label", key="id", outer=3, inner=2, sample=400)
+    sampled = folds.sampled(frame["id"].to_list(), 0.4)
+    assert found.sample_rows == sampled.sum()
+    assert 300 < sampled.sum() < 500
+    assert_same_scores(found, local_nested(frame, "label", folds, NaiveBayes(), GRID, sampled))
+    assert f"sample of {sampled.sum()} rows (standard error" in repr(found)
+
+
+def test_the_statements_can_be_run_again(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """`sql()` has each statement that was run: the last one gives the scores, fold by fold."""
+    with loader("postgres", request, tmp_path) as load:
+        table = load(mixed_table(500))
+        found = nested_in_engine(NaiveBayes(), GRID, table, "label", key="id", outer=3, inner=2)
+        statements = found.sql().split(";\n\n")
+        assert statements == list(found.statements)
+        answers = [table.get_backend().con.execute(text).fetchall() for text in statements]
+    assert sum(n for _, n, _, _ in answers[-1]) == 500
+    assert [s / n for _, n, s, _ in sorted(answers[-1])] == pytest.approx(found.fold_scores.tolist())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (RidgeClassifier(), "must be NaiveBayes, LinearRegression or Ridge, got RidgeClassifier"),
+        (SVR(), "SVR cannot be fitted to facts, because it needs more than counts and sums"),
+        (LogisticRegression(), "LogisticRegression cannot be fitted to facts"),
+    ],
+)
+def test_estimators_that_need_rows_are_refused(
+    estimator: Any, message: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Before any statement is run: the column of the target does not even exist."""
+    with loader("duckdb", request, tmp_path) as load, pytest.raises(InputError, match=message):
+        nested_in_engine(estimator, [{}], load(mixed_table(50)), "nothing", key="id")
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])  # joined logarithms, and cases
@@ -46,8 +96,8 @@ def test_the_first_class_may_be_missing_from_a_fold(
     with loader(engine, request, tmp_path) as load:
         found = nested_in_engine(NaiveBayes(), GRID[:1], load(frame), "label", key="id", outer=3, inner=2)
     assert found.missing_classes == ("class 'a rare class' has no training rows in fold 1",)
-    outer = local_nested(frame, "label", folds, NaiveBayes(), GRID[:1])[2]
-    np.testing.assert_allclose(found.fold_scores, outer, rtol=1e-9)
+    plain = local_nested(frame, "label", folds, NaiveBayes(), GRID[:1])
+    np.testing.assert_allclose(found.fold_scores, plain.outer, rtol=1e-9)
 
 
 def test_three_scans(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> None:
@@ -64,6 +114,8 @@ def test_three_scans(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReq
             found.append(nested_in_engine(NaiveBayes(), GRID, table, "label", key="id", outer=3, inner=2))
     hashed = [sum("md5" in text.lower() for text in one.statements) for one in found]
     assert hashed == [1, 1, 2]  # the check of the key; or facts and scores
+    # classes, the key on its own, whether it is unique, pivots from 1,000 rows, facts, scores
+    assert len(found[0].statements) == 6
     np.testing.assert_allclose(found[0].inner_scores, found[1].inner_scores, rtol=1e-12)
     np.testing.assert_allclose(found[0].fold_scores, found[1].fold_scores, rtol=1e-12)
 
@@ -136,15 +188,8 @@ def test_ridge_from_gram_matrices(engine: str, request: pytest.FixtureRequest, t
         error = np.sqrt(np.mean((model.predict(X[assigned == o]) - y[assigned == o]) ** 2))
         assert found.fold_scores[o] == pytest.approx(error, rel=1e-9)
     assert found.sample_rows is None
-
-
-def test_a_key_must_be_unique(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    with loader("duckdb", request, tmp_path) as load:
-        table = load(mixed_table(50))
-        with pytest.raises(InputError, match="missing or repeated values"):
-            nested_in_engine(NaiveBayes(), [{}], table, "label", key="whole")
-        with pytest.raises(InputError, match="integers or text"):
-            nested_in_engine(NaiveBayes(), [{}], table, "label", key="far")
+    # rows and key, which DuckDB reads on its own; pivots from 1,000 rows; sums; products
+    assert len(found.statements) == (5 if engine == "duckdb" else 4)
 
 
 TWO = {"log_loss": "log_loss", "brier": "brier_score", "neg_brier_score": "brier_score", "accuracy": "accuracy"}

@@ -20,10 +20,13 @@ def data_folder() -> Path | None:
     return folder if (folder / "CATALOG.csv").is_file() else None
 
 
-def catalogue() -> dict[str, dict[str, str]]:
-    """What is known of each table, by its name; `path` says where it lies. A shipped table hides a real one."""
+def catalogue(*, prefer_real: bool = False) -> dict[str, dict[str, str]]:
+    """What is known of each table, by its name; `path` says where it lies.
+
+    A shipped table hides a real one of the same name, which may be larger, unless the real ones are preferred.
+    """
     found: dict[str, dict[str, str]] = {}
-    for folder in (data_folder(), SHIPPED):
+    for folder in (SHIPPED, data_folder()) if prefer_real else (data_folder(), SHIPPED):
         if folder is not None:
             with (folder / "CATALOG.csv").open(newline="", encoding="utf-8") as file:
                 found |= {row["name"]: {**row, "path": str(folder / row["file"])} for row in csv.DictReader(file)}

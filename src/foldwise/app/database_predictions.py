@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from foldwise.data.reading.protocol import first_line
-from foldwise.engines.connecting import masked
-from foldwise.errors import EngineError, InputError
+from foldwise.engines.connecting import masked, missing_package
+from foldwise.errors import EngineError
 
 
 class DatabaseWriter:
@@ -31,10 +31,7 @@ class DatabaseWriter:
         try:
             import psycopg
         except ImportError as error:
-            raise InputError(
-                "PostgreSQL needs the package 'psycopg', which is not installed.",
-                "run pip install 'foldwise[postgres]'.",
-            ) from error
+            raise missing_package("PostgreSQL", "psycopg", "postgres") from error
         self._psycopg: Any = psycopg
         with self._errors():
             self._connection = psycopg.connect(self._address)

@@ -26,6 +26,11 @@ class Asker:
         What the engine can do.
     statements : list of str
         The SQL of all statements so far.
+    known : dict of int or None to str
+        Columns of the table with the index of the outer or inner fold of each row, and whether it is in the sample
+        (None), if they were added to it.
+    temporary : str or None
+        Name of a temporary table that was made.
     """
 
     def __init__(self, table: Any) -> None:
@@ -43,6 +48,8 @@ class Asker:
                 self.connection.to_pyarrow(table.limit(0))
         self.kind: EngineKind = kind_of(self.connection)
         self.statements: list[str] = []
+        self.known: dict[int | None, str] = {}
+        self.temporary: str | None = None
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
@@ -70,7 +77,7 @@ class Asker:
     def over(self, table: Any) -> Asker:
         """Return an asker about another table of the same connection; both share the list of statements."""
         found = Asker(table)
-        found.statements = self.statements
+        found.statements, found.known = self.statements, self.known
         return found
 
     def query(self, name: str, schema: Mapping[str, str]) -> Any:

@@ -26,11 +26,15 @@ def import_ibis(extra: str = "duckdb") -> Any:
     try:
         import ibis
     except ImportError as error:
-        raise InputError(
-            "reading from a database needs the package 'ibis-framework', which is not installed.",
-            f"run pip install 'foldwise[{extra}]'.",
-        ) from error
+        raise missing_package("reading from a database", "ibis-framework", extra) from error
     return ibis
+
+
+def missing_package(what: str, package: str, extra: str) -> InputError:
+    """Return the error for a package that is not installed."""
+    return InputError(
+        f"{what} needs the package {package!r}, which is not installed.", f"run pip install 'foldwise[{extra}]'."
+    )
 
 
 def masked(text: str) -> str:
@@ -148,6 +152,9 @@ def connect_duckdb(memory: str | None = None, path: Path | None = None) -> Any:
     try:
         source = [] if path is None else [str(path)]
         connection = ibis.duckdb.connect(*source, read_only=path is not None, **options)
+    except ImportError as error:
+        shutil.rmtree(spilled, ignore_errors=True)
+        raise missing_package("reading files or a DuckDB database", "duckdb", "duckdb") from error
     except Exception as error:
         shutil.rmtree(spilled, ignore_errors=True)
         what = "DuckDB cannot be opened" if path is None else f"{path.name} cannot be opened as a DuckDB file"
@@ -160,7 +167,13 @@ def connect_sqlite(path: Path) -> Any:
     """Open a SQLite file."""
     if not path.exists():
         raise InputError(f"file {str(path)!r} does not exist.", "check the path.")
-    return import_ibis().sqlite.connect(path)
+    ibis = import_ibis()
+    try:
+        return ibis.sqlite.connect(path)
+    except ImportError as error:
+        raise missing_package("SQLite", "ibis-framework[sqlite]", "duckdb") from error
+    except Exception as error:
+        raise InputError(f"{path.name} cannot be opened as a SQLite file: {first_line(error)}.") from error
 
 
 def connect_postgres(address: str) -> Any:
@@ -169,9 +182,7 @@ def connect_postgres(address: str) -> Any:
     try:
         import psycopg
     except ImportError as error:
-        raise InputError(
-            "PostgreSQL needs the package 'psycopg', which is not installed.", "run pip install 'foldwise[postgres]'."
-        ) from error
+        raise missing_package("PostgreSQL", "psycopg", "postgres") from error
     try:
         return ibis.postgres.from_connection(psycopg.connect(address, autocommit=True))
     except psycopg.Error as error:
@@ -182,30 +193,52 @@ def connect_postgres(address: str) -> Any:
 
 
 def named(connection: Any, table: str | None, query: str | None) -> Any:
-    """Return a table of a database, or the result of a query."""
+    """Return a table of a database, or the result of a query. The connection is closed if there is none."""
     try:
         if query is not None:
             return connection.sql(query, schema=query_schema(connection, query))
+        names = table_names(connection)
         if table is None:
-            names = connection.list_tables()
             if len(names) == 1:
                 return connection.table(names[0])
             raise InputError(f"the database contains {len(names)} tables: {listing(names)}.", "pass table=.")
-        if table in connection.list_tables():
+        if table in names:
             return connection.table(table)
         schema, dot, name = table.partition(".")
         return connection.table(name, database=schema) if dot else connection.table(table)
     except InputError:
+        connection.disconnect()
         raise
     except Exception as error:
-        what = "the query" if query is not None else f"table {table!r}"
+        connection.disconnect()
+        what = "the query" if query is not None else "the database" if table is None else f"table {table!r}"
         raise InputError(f"{what} cannot be read: {masked(first_line(error))}.") from error
 
 
+def table_names(connection: Any) -> list[str]:
+    """Return the names of the tables of the current schema, and of temporary ones."""
+    if connection.name != "duckdb":
+        found: list[str] = connection.list_tables()
+        return found
+    # Ibis 12 calls a method that DuckDB 2 no longer has
+    where = "table_catalog = 'temp' or (table_catalog = current_database() and table_schema = current_schema())"
+    query = f"select distinct table_name from information_schema.tables where {where} order by table_name"
+    return [name for (name,) in connection.con.execute(query).fetchall()]
+
+
 def query_schema(connection: Any, query: str) -> Any:
-    """Return the types of a query of PostgreSQL without creating a view, which a read-only role may not do."""
+    """Return the types of a query, if Ibis cannot ask the engine for them.
+
+    Of PostgreSQL it would create a view, which a read-only role may not do, and of DuckDB 2 it calls a method that is
+    gone.
+    """
+    if connection.name == "duckdb":
+        from ibis.backends.sql.datatypes import DuckDBType
+
+        described = connection.con.execute(f"describe select * from ({query}) as q").fetchall()
+        return import_ibis().schema({name: DuckDBType.from_string(kind) for name, kind, *_ in described})
     if connection.name != "postgres":
-        return None  # Ibis asks the engine
+        return None
     from ibis.backends.sql.datatypes import PostgresType
 
     with connection.con.cursor() as cursor:

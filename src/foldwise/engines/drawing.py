@@ -18,13 +18,13 @@ import polars.selectors as cs
 
 from foldwise.engines.asking import Asker, engine_errors, frame_of_arrow
 from foldwise.engines.checks import check_there, decide_task
+from foldwise.engines.free_names import free_name
 from foldwise.engines.hashing import cut_out, md5_of, ordered, ordered_literal
 from foldwise.engines.key_folds import LARGEST, WIDTH, as_digits
 from foldwise.errors import InputError
 
 SPARE = 1.15  # how many more rows are drawn than needed, from which the strata are filled
 MOST_OUTSIDE = 100_000  # rows outside of the sample: more would hardly narrow the interval of an estimate
-DIGITS, MOST = "(digits)", "(most rows of the class)"  # names of columns while rows are drawn
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,16 @@ def draw(
         near = min(0.6, SPARE * share + 100 / n_rows)  # of the digits; rows outside have the next ones
         ends = near, min(1.0, near + SPARE * other + 100 / n_rows)
         first, last = (as_digits(min(int(end * LARGEST), LARGEST - 1)) for end in ends)
-        digits = row_digits(asker, seed)
+        digits, name = row_digits(asker, seed), free_name("(digits)", table.columns)
         drawn = ordered(asker, digits) < ordered_literal(asker, last)
-        rows = asker.ask(table.mutate(**{DIGITS: cut_out(asker, digits, 0, WIDTH)}).filter(drawn))
+        rows = asker.ask(table.mutate(**{name: cut_out(asker, digits, 0, WIDTH)}).filter(drawn))
         counts = None if strata is None else class_counts(asker, strata)
-    kept_out = rows.filter(pl.col(DIGITS) >= first)
+    kept_out = rows.filter(pl.col(name) >= first)
     return DrawnRows(
-        filled(rows.filter(pl.col(DIGITS) < first), strata, counts, share),
-        filled(kept_out, strata, counts, other),
+        filled(rows.filter(pl.col(name) < first), name, strata, counts, share),
+        filled(kept_out, name, strata, counts, other),
         n_rows,
-        plain_types(kept_out.drop(DIGITS)),
+        plain_types(kept_out.drop(name)),
         first,
         last,
     )
@@ -160,18 +160,21 @@ def class_counts(asker: Asker, target: str) -> dict[Any, int]:
     return dict(found.iter_rows())
 
 
-def filled(rows: pl.DataFrame, target: str | None, counts: dict[Any, int] | None, share: float) -> pl.DataFrame:
-    """Keep the share of each class, by the order of digits; at least one row of a class, if one was drawn."""
-    rows = rows.sort(DIGITS)
+def filled(
+    rows: pl.DataFrame, digits: str, target: str | None, counts: dict[Any, int] | None, share: float
+) -> pl.DataFrame:
+    """Keep the share of each class, by the order of a column of digits; at least one row of each class among them."""
+    rows = rows.sort(digits)
     if target is None or counts is None:
-        return plain_types(rows.drop(DIGITS))
+        return plain_types(rows.drop(digits))
+    name = free_name("(most rows of the class)", rows.columns)
     most = pl.DataFrame(
-        {target: list(counts), MOST: [max(1, round(n * share)) for n in counts.values()]},
+        {target: list(counts), name: [max(1, round(n * share)) for n in counts.values()]},
         schema_overrides={target: rows.schema[target]},
     )
     wide = rows.join(most, on=target, how="left", nulls_equal=True, maintain_order="left")
-    kept = wide.filter(pl.int_range(pl.len()).over(target) < pl.col(MOST))
-    return plain_types(kept.drop(DIGITS, MOST))
+    kept = wide.filter(pl.int_range(pl.len()).over(target) < pl.col(name))
+    return plain_types(kept.drop(digits, name))
 
 
 def row_digits(asker: Asker, seed: int) -> Any:

@@ -36,6 +36,7 @@ from foldwise.engines.checks import (
     sorted_classes,
 )
 from foldwise.engines.engine_kinds import refuse_change
+from foldwise.engines.free_names import sample_columns
 from foldwise.engines.key_bits import know_folds
 from foldwise.engines.key_folds import KeyFolds, check_key
 from foldwise.engines.quantile_bins import rows_between
@@ -54,7 +55,6 @@ PAIRS_PER_STATEMENT = 500
 SETS_PER_STATEMENT = 30
 LARGEST_ANSWER = 10_000_000  # rows
 FEW_LEVELS = 1000  # about; columns with more categories are counted in a statement of their own
-LABEL, KEY = "(label)", "(key)"  # columns of a sample
 MOST_VALUES = 10_000
 MOST_LEVELS = 10_000
 
@@ -342,7 +342,8 @@ class Scan:
             return None
         types = self.asker.table.schema()
         kinds = [types[name] for name in self.beside.names]
-        return drawn_rows(self.answers[0], [*self.schema.names, LABEL, KEY], kinds)
+        names = (*self.schema.names, *sample_columns(self.schema.names))
+        return drawn_rows(self.answers[0], names, kinds)
 
     def values(self, names: Sequence[str], most: int) -> tuple[tuple[str, ...], dict[Cell, Values]]:
         """Ask for the distinct values of the numeric columns that do not have too many."""

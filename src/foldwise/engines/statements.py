@@ -261,15 +261,10 @@ def key_digits(asker: Asker, folds: KeyFolds, part: int) -> Any:
     return ordered(asker, md5_of(asker, text), WIDTH * part)
 
 
-def known_name(part: int | None) -> str:
-    """Name the column with the index of the outer or inner fold, or with what is in the sample, if it is known."""
-    return "(drawn)" if part is None else f"(index of fold {part})"
-
-
 def fold_of(asker: Asker, folds: KeyFolds, part: int, n: int) -> Any:
     """Return the index of the fold of each row."""
-    if known_name(part) in asker.table.columns:
-        return asker.table[known_name(part)]
+    if part in asker.known:
+        return asker.table[asker.known[part]]
     digits = key_digits(asker, folds, part)
     limits = [ordered_literal(asker, as_digits(bound)) for bound in bounds(n).tolist()]
     if asker.kind.shares_terms:  # but not those inside the branches of a case, which would hash each key again
@@ -282,8 +277,8 @@ def is_sampled(asker: Asker, folds: KeyFolds, share: float) -> Any:
     """Return whether a row is in a sample of this share of all rows."""
     if share >= 1:
         return asker.ibis.literal(value=True)
-    if known_name(None) in asker.table.columns:
-        return asker.table[known_name(None)]
+    if None in asker.known:
+        return asker.table[asker.known[None]]
     return key_digits(asker, folds, SAMPLE) < ordered_literal(asker, as_digits(threshold(share)))
 
 

@@ -16,9 +16,10 @@ from sklearn.model_selection import ParameterGrid
 
 from foldwise.engines.asking import Asker
 from foldwise.engines.engine_kinds import refuse_change
+from foldwise.engines.free_names import free_name, sample_columns
 from foldwise.engines.key_bits import forget_folds
 from foldwise.engines.key_folds import OUTER, KeyFolds
-from foldwise.engines.scans import KEY, LABEL, FactsRequest, facts_and_sample
+from foldwise.engines.scans import FactsRequest, facts_and_sample
 from foldwise.engines.statements import fold_of, is_sampled
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
@@ -26,13 +27,11 @@ from foldwise.evaluation.metrics.metric import Metric, StoredBatch
 from foldwise.evaluation.metrics.probabilities import LARGEST_LOG_LOSS, log_losses_of_logs
 from foldwise.evaluation.metrics.registry import find_metric, is_metric
 from foldwise.evaluation.tables import number
-from foldwise.folds.abilities import FitsFacts
-from foldwise.folds.fitting_facts import fit_facts, squared_error
+from foldwise.folds.fitting_facts import fit_facts, needs_grams, squared_error
 from foldwise.folds.protocol import Answer
 from foldwise.folds.tolerance import first_best
 
 SAMPLE_ROWS = 20_000
-FOLD = "(fold)"
 JOINT = "foldwise_joint"  # where the query of the scores of all classes is put
 JOINT_NAME = re.compile(f'[`"]?{JOINT}[`"]?(?= )|[`"]?{JOINT}[`"]?(?=\\))')
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
@@ -183,12 +182,15 @@ def nested_in_engine(
 
     Notes
     -----
-    DuckDB reads all rows three times for naive Bayes: to count classes and check the key; to sum numeric columns and
-    count categories by class and (outer, inner) fold, and draw a sample; and to score rows. Other engines need a scan
-    for each of these. All models are finished from the sums and counts. The settings are compared on the sample, which
-    is the only part of the table that leaves the engine. The chosen models are scored on all rows by generated SQL.
-    Linear models need four scans: sums of products replace the counts of categories. Their squared error follows from
-    the Gram matrices of the test folds, so no rows are drawn or scored.
+    For naive Bayes, the table is read three times: to count the classes and check the key; to sum numeric columns and
+    count categories by class and (outer, inner) fold, and draw a sample; and to score rows. DuckDB also reads the key
+    on its own, to check it. SQLite needs more scans, and so do tables with many columns or categories;
+    docs/scale.md lists them. All models are finished from the sums and counts. The settings are compared on the sample,
+    which is the only part of the table that leaves the engine. The chosen models are scored on all rows by generated
+    SQL.
+
+    A linear model needs three scans as well, and four on DuckDB. Sums of products replace the scores of rows, because
+    the squared error follows from the Gram matrices of the test folds. So no rows leave the engine.
     """
     asker = Asker(table)
     with asker.prepared():  # all statements see the same rows
@@ -197,8 +199,7 @@ def nested_in_engine(
                 estimator, settings, asker, target, KeyFolds(key, outer, inner, seed), columns, metric, values, sample
             )
         finally:
-            if asker.table is not table:
-                forget_folds(asker.connection)
+            forget_folds(asker)
 
 
 def nested_on_snapshot(
@@ -213,20 +214,22 @@ def nested_on_snapshot(
     sample: int,
 ) -> EngineNestedResult:
     """Do the work of `nested_in_engine`."""
-    is_linear = not isinstance(estimator, FitsFacts)
-    task = "regression" if is_regressor(estimator) else "classification"
-    wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
-    facts, rows = facts_and_sample(asker, target, wanted)
+    is_quantity, is_linear = is_regressor(estimator), needs_grams(estimator)
+    if is_linear and not is_quantity:
+        raise InputError(
+            f"the estimator must be NaiveBayes, LinearRegression or Ridge, got {type(estimator).__name__}. Metrics of "
+            "classes need predictions for rows, and an engine computes them for naive Bayes only.",
+            "use NaiveBayes.",
+        )
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
-    scored = metric_of(metric, VALUE_METRICS if facts.classes is None else CLASS_METRICS)
-    if facts.classes is None:
+    scored = metric_of(metric, VALUE_METRICS if is_quantity else CLASS_METRICS)
+    task = "regression" if is_quantity else "classification"
+    wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
+    facts, rows = facts_and_sample(asker, target, wanted)
+    if is_quantity:
         return nested_of_sums(estimator, found, facts, scored)
-    if is_linear:
-        raise InputError(
-            "nested cross-validation of RidgeClassifier inside an engine is not supported.", "use NaiveBayes."
-        )
     return ClassStudy(estimator, tuple(found), facts, asker, scored, sample).run(rows)
 
 
@@ -330,16 +333,18 @@ class ClassStudy:
         share = min(1.0, self.sample / self.facts.n_rows)
         table = self.asker.table
         some = table.filter(is_sampled(self.asker, self.folds, share)) if share < 1 else table
-        return some.select(*self.facts.schema.names, **{KEY: some[self.folds.key], LABEL: some[self.facts.target]})
+        label, key = sample_columns(self.facts.schema.names)
+        return some.select(*self.facts.schema.names, **{key: some[self.folds.key], label: some[self.facts.target]})
 
     def _inner_scores(self, rows: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the inner scores of all settings (outer, settings), and their standard errors."""
-        assigned = self.folds.assign(rows[KEY].to_list())
+        label_column, key_column = sample_columns(self.facts.schema.names)
+        assigned = self.folds.assign(rows[key_column].to_list())
         X = rows.select(self.facts.schema.names)
         classes = self.facts.classes
         assert classes is not None
         index = {label: c for c, label in enumerate(classes.tolist())}
-        y = np.array([index[label] for label in rows[LABEL].to_list()])
+        y = np.array([index[label] for label in rows[label_column].to_list()])
         losses: list[list[list[NDArray[np.float64]]]] = []
         for o in range(self.folds.outer):
             parts: list[list[NDArray[np.float64]]] = [[] for _ in self.settings]
@@ -358,8 +363,9 @@ class ClassStudy:
 
     def _scored(self, models: Sequence[Any]) -> pl.DataFrame:
         """Sum the scores of all rows, each by the model of its outer fold."""
-        folded = self.asker.table.mutate(**{FOLD: fold_of(self.asker, self.folds, OUTER, self.folds.outer)})
-        joint = models[0].joint_by_fold(models, self.asker.over(folded), FOLD, self.facts.target)
+        fold = free_name("(fold)", self.asker.table.columns)
+        folded = self.asker.table.mutate(**{fold: fold_of(self.asker, self.folds, OUTER, self.folds.outer)})
+        joint = models[0].joint_by_fold(models, self.asker.over(folded), fold, self.facts.target)
         n_classes = len(models[0].classes_)
         schema = {"label": "int64", "fold": "int64", **{f"j{c}": "float64" for c in range(n_classes)}}
         scored = summed(self.asker.ibis, self.asker.query(JOINT, schema), n_classes, self.metric.name)

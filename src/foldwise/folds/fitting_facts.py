@@ -39,15 +39,21 @@ def fit_facts(estimator: Any, facts: TableFacts) -> Any:
     >>> fit_facts(RidgeClassifier(), facts).coef_.shape
     (1, 2)
     """
+    if needs_grams(estimator):
+        return import_module(SHIPPED).fit_linear(estimator, facts)
+    return clone(estimator).fit_facts(facts)
+
+
+def needs_grams(estimator: Any) -> bool:
+    """Whether an estimator is fitted to sums of products. One that cannot be fitted to facts is refused."""
     if isinstance(estimator, FitsFacts):
-        return clone(estimator).fit_facts(facts)
-    linear = import_module(SHIPPED)
-    if type(estimator) not in linear.LINEAR:
+        return False
+    if type(estimator) not in import_module(SHIPPED).LINEAR:
         raise InputError(
             f"{type(estimator).__name__} cannot be fitted to facts, because it needs more than counts and sums.",
             "use NaiveBayes, LinearRegression, Ridge or RidgeClassifier.",
         )
-    return linear.fit_linear(estimator, facts)
+    return True
 
 
 def squared_error(model: Any, facts: TableFacts) -> float:
