@@ -25,12 +25,14 @@ ADAPTERS = {("sklearn", name): adapter for adapter, names in SKLEARN_TYPES.items
     [(library, f"{name}{kind}") for library, name in BOOSTERS.items() for kind in KINDS], "boosters"
 )
 
+TESTED = {package: Support(versions) for package, versions in LIBRARIES.items()}
+
 
 def opener_of(kind: type) -> Opener | None:
     """The function that opens sessions for estimators of exactly this type; subclasses may predict differently."""
     package = kind.__module__.split(".")[0]
     adapter = ADAPTERS.get((package, kind.__qualname__))
-    if adapter is None or not Support(LIBRARIES[package]).is_given(None):  # names that it imports may be missing
+    if adapter is None or not TESTED[package].is_given(None):  # names that it imports may be missing
         return None
     module = import_module(f"foldwise.adapters.{adapter}")
     support = module.SUPPORT[kind.__name__] if isinstance(module.SUPPORT, dict) else module.SUPPORT

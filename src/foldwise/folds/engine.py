@@ -140,9 +140,10 @@ def jobs_of(session: FoldSession, tasks: Sequence[EvaluationTask], plan: Scoring
     """Divide tasks into jobs: settings that share their work, on one split."""
     known: dict[int, list[SettingGroup]] = {}  # searches inside outer folds pass the same list of settings
     jobs: list[EvaluationJob] = []
+    expects = session if isinstance(session, ExpectsSplits) else None
     for t, task in enumerate(tasks):
-        if isinstance(session, ExpectsSplits):
-            session.expect(task.splits)
+        if expects is not None:
+            expects.expect(task.splits)
         groups = known.get(id(task.settings))
         if groups is None:
             indices = group_settings(session, task.settings)
