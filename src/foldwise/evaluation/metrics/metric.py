@@ -116,7 +116,7 @@ class StoredBatch(PredictionBatch):
 
 BatchScores = Callable[[PredictionBatch], Floats]
 OrderScores = Callable[[NDArray[np.int64], Bools, Bools, Floats], Floats]  # order, ends of ties, positive rows, weights
-PartsOfRows = Callable[[Codes, Floats, Floats, NDArray[np.intp]], "ScoreParts | None"]  # truth, proba, weights, fold
+PartsOfScore = Callable[[Codes, Floats, Floats, NDArray[np.intp]], "ScoreParts | None"]  # truth, proba, weights, fold
 Influence = Callable[[NDArray[Any], Floats, Floats], Floats]  # truth, predicted, weights that sum to 1
 
 
@@ -184,7 +184,7 @@ class Metric:
     root: bool = False
     target_check: Callable[[NDArray[Any]], list[str]] | None = None
     order_scores: OrderScores | None = None
-    row_parts: PartsOfRows | None = None
+    row_parts: PartsOfScore | None = None
     influence: Influence | None = None
     squared: bool = False
 
