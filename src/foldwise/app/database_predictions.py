@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.addresses import check_address, masked
 from foldwise.data.reading.protocol import first_line
-from foldwise.engines.connecting import masked
 from foldwise.errors import EngineError, InputError
 
 
@@ -36,6 +36,7 @@ class DatabaseWriter:
                 "run pip install 'foldwise[postgres]'.",
             ) from error
         self._psycopg: Any = psycopg
+        check_address(self._address)
         with self._errors():
             self._connection = psycopg.connect(self._address)
         return self

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from foldwise.addresses import check_address, masked
 from foldwise.data.reading.protocol import first_line
 from foldwise.data.schema import listing
 from foldwise.engines.engine_kinds import FILES_READ
@@ -17,7 +18,6 @@ from foldwise.errors import EngineError, InputError
 
 FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv"}
 POSTGRES = ("postgresql://", "postgres://")
-PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^@\s]*)@|(password=)[^&\s]*")
 FORBIDDEN = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
@@ -31,17 +31,6 @@ def import_ibis(extra: str = "duckdb") -> Any:
             f"run pip install 'foldwise[{extra}]'.",
         ) from error
     return ibis
-
-
-def masked(text: str) -> str:
-    """Replace the password of every address in a text.
-
-    Examples
-    --------
-    >>> masked("cannot connect to postgresql://ann:secret@host/db?password=secret")
-    'cannot connect to postgresql://ann:***@host/db?password=***'
-    """
-    return PASSWORD.sub(lambda found: f"{found[3]}***" if found[3] else f"{found[1]}:***@", text)
 
 
 def is_address(source: str | Path) -> bool:
@@ -172,6 +161,7 @@ def connect_postgres(address: str) -> Any:
         raise InputError(
             "PostgreSQL needs the package 'psycopg', which is not installed.", "run pip install 'foldwise[postgres]'."
         ) from error
+    check_address(address)
     try:
         return ibis.postgres.from_connection(psycopg.connect(address, autocommit=True))
     except psycopg.Error as error:
@@ -196,8 +186,10 @@ def named(connection: Any, table: str | None, query: str | None) -> Any:
         schema, dot, name = table.partition(".")
         return connection.table(name, database=schema) if dot else connection.table(table)
     except InputError:
+        connection.disconnect()
         raise
     except Exception as error:
+        connection.disconnect()
         what = "the query" if query is not None else f"table {table!r}"
         raise InputError(f"{what} cannot be read: {masked(first_line(error))}.") from error
 
