@@ -263,8 +263,7 @@ def export(
     from foldwise.app.cli.export import export
 
     kept = None if keep is None else listed(keep)
-    given = {"keep": kept, "missing_text": missing_text}
-    export(run, to, dialect, table, out, **given, as_json=json, quiet=quiet)
+    export(run, to, dialect, table, out, keep=kept, missing_text=missing_text, as_json=json, quiet=quiet)
 
 
 @app.command()
