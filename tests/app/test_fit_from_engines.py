@@ -22,12 +22,13 @@ from foldwise import NaiveBayes, save_model
 from foldwise.app import engine_tables
 from foldwise.app.cli.fit import FitRequest
 from tests.app.command_line import ask, refused
+from tests.app.fakes import fake_runs
 from tests.engines.conftest import SQL_TYPES
 from tests.engines.tables import mixed_table
 from tests.slow import slow
 
 N_ROWS, N_SAMPLE = 3_000, 1_000
-OPTIONS = ("--target", "label", "--models", "naive_bayes", "--budget", "4s", "--jobs", "1", "--out", "run")
+OPTIONS = ("--target", "label", "--models", "naive_bayes", "--budget", "8s", "--jobs", "1", "--out", "run")
 HOSTILE = "o'clock\"); drop table victims; --"
 ROLE = "guarded"
 
@@ -105,7 +106,8 @@ def test_files_that_are_too_large_stay_where_they_are(source: str, monkeypatch: 
 @pytest.mark.parametrize("source", slow("big.parquet", "orders", "orders/*.parquet"))
 @pytest.mark.usefixtures("files")
 def test_runs_on_files_that_are_too_large(source: str) -> None:
-    code, said, error = ask("fit", source, *OPTIONS)
+    with fake_runs():
+        code, said, error = ask("fit", source, *OPTIONS)
     assert code == 0, error
     check_sampled(said)
 
@@ -126,7 +128,8 @@ def test_a_table_of_postgresql_and_its_password(
     source = (by, name) if by == "--table" else (by, f"select * from {name} where whole >= 0")
     given = ["fit", address, *source, *OPTIONS]
     monkeypatch.setattr(sys, "argv", ["foldwise", *given])
-    code, said, error = ask(*given)
+    with fake_runs():
+        code, said, error = ask(*given)
     assert code == 0, error
     check_sampled(said)
     assert "geheim" not in said + error
@@ -233,7 +236,8 @@ def test_hostile_names_are_quoted(model: Path, load: Any, connection: Any, url: 
 def test_a_run_on_a_table_with_a_hostile_name(here: Path, load: Any, connection: Any, url: str) -> None:
     victims = load(pl.DataFrame({"a": [1, 2]}), "victims")
     load(rows_of().rename({"whole": HOSTILE}), HOSTILE)
-    code, said, error = ask("fit", url, "--table", HOSTILE, *OPTIONS)
+    with fake_runs():
+        code, said, error = ask("fit", url, "--table", HOSTILE, *OPTIONS)
     assert code == 0, error
     check_sampled(said)
     assert connection.execute(f"select count(*) from {victims}").fetchone() == (2,)

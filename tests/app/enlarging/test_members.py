@@ -44,6 +44,7 @@ from tests.app.enlarging.large_tables import (
     small_memory,
     training_rows,
 )
+from tests.app.fakes import fake_runs
 from tests.engines.conftest import loader
 from tests.slow import slow
 
@@ -359,7 +360,8 @@ def test_the_report_of_a_run_on_a_table_that_changes(monkeypatch: pytest.MonkeyP
     draw = engine_tables.draw_tables
     change: Any = lambda: frame[:3_990].write_parquet(path)  # noqa: E731
     monkeypatch.setattr("foldwise.app.task.draw_tables", lambda *given: [draw(*given), change()][0])
-    run = foldwise.fit(table_of(path), target="label", budget=4, models=["naive_bayes"], n_jobs=1)
+    with fake_runs():
+        run = foldwise.fit(table_of(path), target="label", budget=8, models=["naive_bayes"], n_jobs=1)
     assert {one["only_sample"] for one in run.facts["final"]["members"]} == {"the table changed during the run"}
     said = "The table changed during the run, so no model was trained on more than the sample."
     assert said in " ".join(str(run).split())
