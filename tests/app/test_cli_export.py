@@ -73,6 +73,14 @@ def test_onnx(weather_run, here):
     assert json.loads(out)["checked_rows"] > 0
 
 
+def test_the_text_of_missing_cells_in_onnx(weather_run, here):
+    refusal = refused("export", weather_run, "--to", "onnx", "--missing-text", "sunny", "-o", here / "tree.onnx")
+    assert refusal.endswith("Hint: export it with another --missing-text.")
+    code, out, error = ask("export", weather_run, "--to", "onnx", "--missing-text", "none", "-o", here / "tree.onnx")
+    assert code == 0, error
+    assert 'missing text is "none".' in out
+
+
 def test_dates_are_refused_by_name_in_onnx(tree_run, here):
     assert "contains dates, which cannot be exported to ONNX" in refused("export", tree_run, "--to", "onnx")
     assert list(here.glob("*.onnx")) == []

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -91,6 +92,7 @@ class TestFit:
         code, _, error = ask("fit", "t.txt", "--config", "c.toml", "--test", "t.txt", "--cv", "4", "--quiet")
         assert code == 0, error
         assert (asked["target"], asked["task"], asked["cv"]) == ("y", "classification", "4")
+        assert asked["test"] == Path("t.txt")
         assert asked["reading"] == {
             "missing_values": {"y": ["-99"]},
             "kinds": {"day": "date:%d.%m.%Y", "zip": "categorical"},

@@ -88,6 +88,11 @@ class TestReading:
             base.executemany("INSERT INTO b VALUES (?, ?)", [(1, 2), (3, 4)])
         assert refused("inspect", "d.db").endswith("Hint: pass --table to choose one.")
         assert len(inspected("d.db", "--table", "b")["columns"]) == 2
+        write_workbook("two.xlsx", {"old": [["x"], [1], [2]], "new one": [["p", "q"], [3, "a"], [4, "b"], [5, "a"]]})
+        assert [one["column"] for one in inspected("two.xlsx", "--sheet", "new one")["columns"]] == ["p", "q"]
+        assert inspected("two.xlsx", "--sheet", "1")["rows"] == 3
+        assert inspected("two.xlsx", "--sheet", "old")["rows"] == 2
+        assert "sheet" in refused("inspect", "two.xlsx", "--sheet", "none")
         assert refused("inspect", TABLE_FILE, "--sheet", "1").startswith("--sheet does not apply to weather.csv")
 
     def test_a_name_with_a_comma_is_quoted(self, here):

@@ -51,6 +51,20 @@ class TestPredict:
         assert "the class 'down' is not in the cost matrix" in refused("predict", tree_run, new, "--costs", "costs.csv")
         assert "file 'none.csv' does not exist" in refused("predict", tree_run, new, "--costs", "none.csv")
 
+    def test_columns_that_were_left_out_of_training_may_be_named_again(self, tree_run, new):
+        """The columns of the model are found by name, so predictions are the same, and any column can be kept."""
+        plain = ask("predict", tree_run, new, "-o", "plain.csv", "--quiet")
+        numbered = TABLE.X.with_columns(note=pl.lit("x")).with_row_index("n", offset=100)
+        numbered.write_csv(new)
+        given = ("--drop", "note,gone", "--index", "n", "--keep", "n,note", "--quiet")
+        assert ask("predict", tree_run, new, "-o", "named.csv", *given) == plain == (0, "", "")
+        named = pl.read_csv("named.csv")
+        assert named["n"].to_list() == list(range(100, 220))
+        assert named["note"].to_list() == ["x"] * 120
+        assert named.drop("n", "note").equals(pl.read_csv("plain.csv"))
+        assert ask("predict", tree_run, new, "-o", "dropped.csv", "--drop", "size", "--quiet") == plain
+        assert pl.read_csv("dropped.csv").equals(pl.read_csv("plain.csv"))  # a column of the model is needed
+
     def test_notes_about_the_table(self, tree_run, new):
         TABLE.X.with_columns(more=pl.lit(1), color=pl.lit("pink")).write_csv(new)
         code, _, error = ask("predict", tree_run, new, "-o", "out.csv")

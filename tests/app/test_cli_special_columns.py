@@ -168,10 +168,13 @@ class TestTune:
 
     def test_words_and_report(self, sales):
         words = ("tune", "sales.csv", "--target", "amount", "--drop", "sold", "--strategy", "grid", "--model", "ridge")
-        code, out, error = ask(*words, "--time", "day", "--weights", "weight", "--cv", "2", "--report", "r.html")
+        special = ("--time", "day", "--groups", "store", "--weights", "weight")
+        code, out, error = ask(*words, *special, "--cv", "2", "--report", "r.html")
         assert code == 0, error
-        assert "nested cross-validation, 2 × 5 folds in order of day" in out
-        assert "folds in order of day" in Path("r.html").read_text()
+        assert "nested cross-validation, 2 × 5 folds in order of day and by store" in out
+        assert "folds in order of day and by store" in Path("r.html").read_text()
+        for name, what in (("store", "groups"), ("day", "time"), ("weight", "weights")):
+            assert f"{name!r} was used as {what} and left out of the features." in error
 
     def test_repeated_folds(self, sales):
         """There are six searches that estimate, each with its own test rows, and one on all rows."""

@@ -9,15 +9,18 @@ import numpy as np
 import polars as pl
 import psycopg
 import pytest
+from typer.main import get_command
 
 import foldwise
 from foldwise import NaiveBayes, predict_file, save_model
-from foldwise.app import engine_tables
+from foldwise.app import engine_tables, file_predictions
+from foldwise.app.cli.commands import app
+from foldwise.app.cli.exit_codes import show_traceback
 from foldwise.app.database_predictions import DatabaseWriter
 from foldwise.engines import table_of
 from foldwise.engines.drawing import draw
 from foldwise.errors import EngineError
-from tests.app.command_line import ask, refused
+from tests.app.command_line import WEATHER, ask, refused
 from tests.engines.conftest import loader
 from tests.engines.tables import mixed_table
 from tests.slow import slow
@@ -64,6 +67,9 @@ def test_a_run_on_a_folder_that_is_too_large(tmp_path: Path, monkeypatch: pytest
     assert "It was tested on 600 other rows. No model was trained on them." in words
     assert run.facts["headline"]["test"]["n_rows"] == 600
     assert "sample of 1,200 rows" in " ".join(str(run).split())
+    top = run.report(tmp_path / "report.html").read_text().partition("<h2")[0]  # before the first section
+    assert "sample of 1,200 rows" in top
+    assert "was trained on" in top
     # the estimate shown first is that of the rows outside of the sample, with an interval
     outside = run.task.test
     assert outside is not None
@@ -123,6 +129,41 @@ def test_predictions_from_and_to_a_database(
         connection.execute("drop table predictions")
 
 
+def test_predictions_from_a_file_to_a_database(
+    model: Any, postgresql_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, path, source = postgresql_server.replace("+psycopg", ""), tmp_path / "m.foldwise", tmp_path / "rows.parquet"
+    frame = mixed_table(300)
+    frame.write_parquet(source)
+    given = ("predict", path, source, "--keep", "id", "--to-table", "from_file")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("drop table if exists from_file")
+        code, said, _ = ask(*given, "--out", url)
+        assert code == 0
+        assert said.endswith("\nfrom_file\n")
+        found = connection.execute("select id, predicted_class from from_file order by id").fetchall()
+        wanted = foldwise.open_model(path).predict(frame.drop("id", "label"))
+        assert found == list(zip(frame["id"].to_list(), wanted, strict=True))
+        connection.execute("drop table from_file")
+        # an error in the middle: the server refuses the text of the last row, after it has copied the others
+        texts = pl.Series("id", [*map(str, range(299)), "a\0b"])
+        frame.with_columns(texts).write_parquet(source)
+        monkeypatch.setattr(file_predictions, "ROWS", 100)
+        written = []
+        write = DatabaseWriter.write
+        monkeypatch.setattr(
+            DatabaseWriter, "write", lambda self, rows: [write(self, rows), written.append(rows.height)]
+        )
+        said = refused(*given, "--out", url)
+        assert written == [100, 100]
+        assert said.startswith("table 'from_file' could not be written: ")
+        assert said.endswith("Nothing was written.")
+        assert connection.execute("select to_regclass('from_file')").fetchone() == (None,)
+    assert "--to-table needs a PostgreSQL database, but TABLE is not" in refused(*given)
+    assert "--out must be the address of a PostgreSQL database, got 'o.csv'" in refused(*given, "--out", "o.csv")
+    assert "pass --to-table" in refused(*given[:3], "--out", url)
+
+
 def test_predictions_of_a_glob_equal_those_of_one_file(model: Any, tmp_path: Path) -> None:
     frame = mixed_table(300).drop("label")
     (tmp_path / "parts").mkdir()
@@ -147,6 +188,99 @@ def test_messages(tmp_path: Path) -> None:
     assert "no Parquet or CSV files" in refused("fit", tmp_path / "*.parquet", "--target", "y", "--out", tmp_path / "r")
     with pytest.raises(EngineError, match="could not be written"), DatabaseWriter("postgresql://127.0.0.1:1/x", "t"):
         pass
+
+
+SECRETS = ("postgresql://ann:geheim@127.0.0.1:1/shop", "mysql://ann:hush@ge heim@db/shop")
+GIVEN = {
+    "target": "play",
+    "row": "0",
+    "model": "knn",
+    "models": "knn,naive_bayes",
+}  # options that some command requires
+
+
+def places_of_paths() -> list[tuple[str, str]]:
+    """Each command with each of its arguments and options that is a path, and with one argument too many."""
+    found = [("predict", "--out"), ("no such command", "")]
+    for name, one in get_command(app).commands.items():
+        paths = [param for param in one.params if param.type_descriptor.annotation is Path]
+        paths += [param for param in one.params if param.param_type_name == "argument"]
+        found += [(name, param.opts[0]) for param in dict.fromkeys(paths)]
+        found += [(name, ""), (name, "--no-such-option")]
+    return found
+
+
+def typed(command: str, place: str, address: str, run: Path) -> list[str]:
+    """A command with an address in one place, and files that exist in the others."""
+    known = getattr(get_command(app).commands.get(command), "params", [])
+    words = [] if command == "no such command" else [command]
+    for one in known:
+        if one.param_type_name == "argument":
+            usual = {"RUN": str(run), "FOLDER": "."}.get(str(one.metavar).strip("[].")) or WEATHER
+            words.append(address if one.opts[0] == place else usual)
+        elif one.opts[0] == place or place in one.opts:
+            words += [place, address]
+        elif one.required:
+            words += [one.opts[0], GIVEN[one.name]]
+    if place == "--no-such-option":
+        return [*words, f"{place}={address}", address]
+    return words if place else [*words, address]
+
+
+@pytest.mark.parametrize(("command", "place"), places_of_paths())
+def test_no_command_prints_a_password(command: str, place: str, bayes_run: Path) -> None:
+    for address in SECRETS:
+        code, *said = ask(*typed(command, place, address, bayes_run))
+        assert code == 2, said
+        assert "heim" not in "".join(said)
+        assert "hush" not in "".join(said)
+
+
+def test_commands_are_tried_with_addresses() -> None:
+    found = places_of_paths()
+    assert {("fit", "--resume"), ("ui", "folder"), ("inspect", "--config"), ("refit", "--with")} <= {*found}
+    assert len(found) > 60
+    assert typed("explain", "--background", "x", Path("r")) == [
+        "explain",
+        "r",
+        WEATHER,
+        "--row",
+        "0",
+        "--background",
+        "x",
+    ]
+
+
+@pytest.mark.parametrize("command", ["inspect", "compare", "tune", "explore", "explain", "check", "refit"])
+def test_commands_that_read_files_say_how_to_export_a_query(command: str, bayes_run: Path) -> None:
+    [place] = [
+        one.opts[0] for one in get_command(app).commands[command].params if str(one.metavar).strip("[]") == "TABLE"
+    ]
+    said = refused(*typed(command, place, "postgresql://ann@127.0.0.1/shop", bayes_run))
+    assert said.startswith(
+        "a file is needed, but the path is the address of a database. Hint: only fit and predict read"
+    )
+    assert said.endswith(
+        'psql postgresql://user@host/database -c "\\copy (select * from orders) to orders.csv csv header".'
+    )
+
+
+def test_an_internal_error_is_shown_without_passwords(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise RuntimeError(f"cannot use {SECRETS[0]}")
+    except RuntimeError as error:
+        show_traceback(type(error), error, error.__traceback__)
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback (most recent call last):")
+    assert said.endswith("RuntimeError: cannot use postgresql://ann:***@127.0.0.1:1/shop\n")
+
+
+def test_no_folder_is_named_after_an_address(here: Path) -> None:
+    said = refused("fit", Path(__file__).parents[2] / WEATHER, "--target", "play", "--out", SECRETS[0])
+    assert said.startswith(
+        "a run folder must be a folder on this computer, got 'postgresql:/ann:***@127.0.0.1:1/shop'."
+    )
+    assert not list(here.iterdir())
 
 
 @pytest.mark.slow

@@ -6,7 +6,9 @@ import json
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import foldwise
@@ -59,6 +61,15 @@ def test_planted_clusters_are_found_and_described(found):
     assert {card["contrasts"][0]["column"] for card in clusters["cards"]} <= {"length", "weight", "kind"}
     assert all(card["rule"] for card in clusters["cards"])
     assert "3 clusters, of 80, 80 and 80 rows" in found.facts["headline"]["words"][0]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
+def test_rows_are_a_frame_of_the_library_of_the_table(found, make, monkeypatch):
+    monkeypatch.setattr("foldwise.app.exploring.run.run_explore", lambda table, **options: found)
+    given = make(planted().to_dict(as_series=False))
+    rows = foldwise.explore(given).rows
+    assert type(rows) is type(given)
+    assert list(rows["cluster"]) == list(make(found.rows.to_dict(as_series=False))["cluster"])
 
 
 def test_the_typing_error_is_an_outlier_with_its_cell(found):

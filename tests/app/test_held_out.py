@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
+import foldwise
+from foldwise.app.result import Run
 from tests.app.fakes import fake_fit
 
 SIZE = 120
@@ -41,3 +47,33 @@ def test_quantities(table: pl.DataFrame) -> None:
     frame = run.held_out
     np.testing.assert_allclose(frame["truth"], table["z"].to_numpy()[frame["row"].to_numpy()])
     assert run.facts["largest_mistakes"] == []
+
+
+MAKE = {"pandas": pd.DataFrame, "pyarrow": pa.table, "polars": pl.DataFrame}
+
+
+@pytest.mark.parametrize("library", MAKE)
+@pytest.mark.parametrize("apart", [True, False])
+def test_the_library_is_that_of_the_table(
+    table: pl.DataFrame, library: str, apart: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pl.DataFrame({"row": [0, 1], "truth": [1, 0], "probability_0": [0.2, 0.7], "probability_1": [0.8, 0.3]})
+    monkeypatch.setattr(
+        "foldwise.app.run.run_fit",
+        lambda *given: Run(*[None] * 2, {}, None, predicted_rows=rows),  # type: ignore[arg-type]
+    )
+    X, whole = (MAKE[library](one.to_dict(as_series=False)) for one in (table.select("x"), table.select("x", "y")))
+    found = (foldwise.fit(X, table["y"].to_numpy()) if apart else foldwise.fit(whole, target="y")).held_out
+    assert type(found) is type(whole)
+    assert pl.DataFrame(found).equals(rows)
+    assert type(foldwise.fit("table.csv", target="y").held_out) is pl.DataFrame
+    assert type(foldwise.fit(table.select("x").to_numpy(), table["y"].to_list()).held_out) is pl.DataFrame
+
+
+@pytest.mark.slow
+def test_a_real_run_returns_and_stores_the_same_rows(table: pl.DataFrame, tmp_path: Path) -> None:
+    frame = pd.DataFrame(table.drop("z").to_dict(as_series=False))
+    run = foldwise.fit(frame, target="y", budget=4, models=["naive_bayes"], cv=4, n_jobs=1, out=tmp_path / "run")
+    assert isinstance(run.held_out, pd.DataFrame)
+    assert len(run.held_out) == SIZE
+    assert pl.DataFrame(run.held_out).equals(pl.read_parquet(tmp_path / "run" / "held_out.parquet"))

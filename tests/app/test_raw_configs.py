@@ -38,7 +38,11 @@ TARGETS = {
     "mammography.csv": ("x6",),
     "penguins.arff": ("species",),
     "penguins_decimal_comma.csv": ("species",),
+    "penguins_latin1.csv": ("species",),
+    "penguins_no_names.csv": ("x0",),
     "penguins_raw.csv": ("Species", "--drop", "Comments"),
+    "penguins_title.csv": ("species",),
+    "penguins_utf16.tsv": ("species",),
     "pulitzer-circulation-data.csv": ("Daily Circulation, 2013",),
     "sms.tsv": ("x0",),
     "soybean.arff": ("class",),
@@ -52,7 +56,7 @@ TARGETS = {
     "winequality-red.csv": ("quality",),
     "zoo.tab": ("type", "--drop", "name"),
 }
-FILES = {path.name: path for path in raw_files() if path.name in TARGETS}
+FILES = {path.name: path for path in raw_files()}
 BUDGET = 20.0
 
 
@@ -73,6 +77,11 @@ def fitted(path: Path, config: Path, out: Path) -> dict:
         budget = 1.2 * float(least[1])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_no_raw_file_is_left_out():
+    assert set(FILES) <= set(TARGETS)
+    assert len(FILES) >= 6
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,25 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
 
 from foldwise import (
     Calibrated,
+    Conformal,
+    CostSensitive,
     GridSearchCV,
     KNNClassifier,
     KNNRegressor,
     NaiveBayes,
+    SelectFeatures,
     choose_k,
     compare,
     estimate,
+    learning_curve,
     nested_cv,
+    validation_curve,
 )
+from foldwise.rules import RuleList
 
 X, y = load_iris(return_X_y=True)
 SEVERAL = np.column_stack([y, y])
@@ -32,6 +39,15 @@ CALLS: list[Any] = [
     lambda y: nested_cv(SEARCH, X, y),
     lambda y: compare([NaiveBayes(), KNNClassifier()], X, y),
     lambda y: choose_k(X, y),
+    lambda y: Conformal(NaiveBayes()).fit(X, y),
+    lambda y: Conformal(KNNRegressor()).fit(X, y),
+    lambda y: CostSensitive(NaiveBayes()).fit(X, y),
+    lambda y: CostSensitive(DecisionTreeClassifier()).fit(X, y),
+    lambda y: SelectFeatures(NaiveBayes(), cv=2).fit(X, y),
+    lambda y: RuleList().fit(X, y),
+    lambda y: learning_curve(NaiveBayes(), X, y, cv=2),
+    lambda y: GridSearchCV(KNNRegressor(), {"n_neighbors": [1, 3]}, cv=2).fit(X, y),
+    lambda y: validation_curve(KNNClassifier(), X, y, "n_neighbors", [1, 3], cv=2),
 ]
 
 

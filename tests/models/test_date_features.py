@@ -64,6 +64,16 @@ def test_cycles_close():
         np.testing.assert_allclose(np.linalg.norm(first - last), np.linalg.norm(first - second))
 
 
+def test_weekdays_are_seven_equal_steps():
+    week = pl.DataFrame({"d": [dt.date(2021, 2, 1) + dt.timedelta(days=k) for k in range(8)]})  # Monday to Monday
+    found = named(DateFeatures(parts=["weekday", "cycles"]).fit(week), week)
+    assert found["d_weekday"] == [1, 2, 3, 4, 5, 6, 7, 1]
+    angle = 2 * np.pi * np.arange(1, 9) / 7
+    np.testing.assert_allclose(found["d_weekday_sin"], np.sin(angle), atol=1e-12)
+    np.testing.assert_allclose(found["d_weekday_cos"], np.cos(angle), atol=1e-12)
+    assert not any("hour" in name for name in found)
+
+
 def test_the_reference_is_learned_from_training_rows():
     train, test = FRAME[1:2].select("day"), FRAME[:1].select("day")
     found = DateFeatures(parts=["elapsed"]).fit(train)

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn import model_selection
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
@@ -117,6 +117,27 @@ def test_a_pipeline_takes_a_mixed_frame_and_learns_in_each_fold(encoding: str, m
     np.testing.assert_allclose(
         open_model(tmp_path / "m.foldwise").predict_proba(X), fitted.predict_proba(X), rtol=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "model"),
+    [
+        ("scaled", Ridge()),
+        ("trees", DecisionTreeRegressor(max_depth=4, random_state=0)),
+        *slow(("codes", HistGradientBoostingRegressor(max_iter=20, random_state=0))),
+    ],
+)
+def test_a_pipeline_with_a_regressor_takes_a_mixed_frame(encoding: str, model: Any, tmp_path: Path) -> None:
+    X, _ = mixed(240)
+    quality = X["city"].map(lambda one: int(str(one)[1:]) if isinstance(one, str) else 0)
+    y = 3 * X["size"].fillna(0.0) + 4 * (X["color"] == "red") + quality / 5
+    pipeline = make_pipeline(TableEncoder(encoding), model)
+    found = cross_val_score(pipeline, X, y, cv=3)
+    np.testing.assert_allclose(found, model_selection.cross_val_score(pipeline, X, y, cv=3))
+    assert found.mean() > 0.5
+    fitted = pipeline.fit(X, y)
+    save_model(tmp_path / "m.foldwise", fitted, X)
+    np.testing.assert_allclose(open_model(tmp_path / "m.foldwise").predict(X), fitted.predict(X), rtol=1e-12)
 
 
 def test_a_rare_category_does_not_reveal_its_own_label() -> None:

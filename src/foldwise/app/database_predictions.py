@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.addresses import check_address, masked
 from foldwise.data.reading.protocol import first_line
-from foldwise.engines.connecting import masked, missing_package
+from foldwise.engines.connecting import missing_package
 from foldwise.errors import EngineError
 
 
@@ -33,6 +34,7 @@ class DatabaseWriter:
         except ImportError as error:
             raise missing_package("PostgreSQL", "psycopg", "postgres") from error
         self._psycopg: Any = psycopg
+        check_address(self._address)
         with self._errors():
             self._connection = psycopg.connect(self._address)
         return self

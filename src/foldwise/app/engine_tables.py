@@ -15,6 +15,7 @@ from foldwise.data.reading.expansion import in_words
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
+    from foldwise.app.enlarging.table_state import TableState
     from foldwise.engines.drawing import DrawnRows
 
 MEMORY_SHARE = 1 / 20  # of the memory of the machine, which the rows of a run may take
@@ -38,10 +39,15 @@ def is_engine_table(table: Any) -> bool:
     return type(table).__module__.startswith("ibis.")
 
 
+def is_database(path: str | Path) -> bool:
+    """Whether a path is the address of a database."""
+    return str(path).lower().startswith(ADDRESSES)
+
+
 def needs_engine(path: str | Path) -> bool:
     """Whether a path is an address, a folder, a glob, or a Parquet file that is too large for memory."""
     text, given = str(path), Path(path)
-    if text.startswith(ADDRESSES) or given.is_dir():
+    if is_database(text) or given.is_dir():
         return True
     if not given.exists():
         return any(mark in text for mark in "*?[")
@@ -87,17 +93,16 @@ def close_engine(table: Any) -> None:
 
 
 def address_of(path: str | Path) -> str | Path:
-    """Return an address as it was given: a path merges the two slashes."""
-    text = str(path)
-    for start in ADDRESSES:
-        if text.startswith(start) and not text.startswith(f"{start}/"):
-            return f"{start}/{text[len(start) :]}"
-    return path
+    """Return an address as drivers read it, in lower case: a path merges the two slashes. Files stay as they are."""
+    if not is_database(path):
+        return path
+    scheme, _, rest = str(path).partition(":/")
+    return f"{scheme.lower()}://{rest.removeprefix('/')}"
 
 
 def name_of(path: Path, table: str | None) -> str:
     """Name a run after the table, or after the folder of its files."""
-    if str(path).startswith(ADDRESSES):
+    if is_database(path):
         return table or "query"
     return path.parent.name if any(mark in path.name for mark in "*?[") else path.stem
 
@@ -111,6 +116,7 @@ class LargeTable:
     seed: int
     drawn: DrawnRows
     seconds: float  # that drawing took
+    state: TableState  # before anything was drawn
 
     @property
     def n_rows(self) -> int:
@@ -135,12 +141,14 @@ def draw_tables(
     table: Any, target: str | None, seed: int, task: str | None, budget: float | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None, LargeTable | None]:
     """Draw the rows of a run, rows outside of them, and say what was drawn if these are not all rows."""
+    from foldwise.app.enlarging.table_state import TableState
     from foldwise.engines.drawing import draw
 
     if target is None:
         raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
+    state = TableState.of(table, target, task)
     start = time.monotonic()
     size = None if budget is None else int(SAMPLE_ROWS_PER_SECOND * budget)
     drawn = draw(table, target, most_rows(len(table.columns)), seed, task, size)
-    large = None if drawn.outside is None else LargeTable(table, target, seed, drawn, time.monotonic() - start)
+    large = None if drawn.outside is None else LargeTable(table, target, seed, drawn, time.monotonic() - start, state)
     return drawn.sample, drawn.outside, large

@@ -31,6 +31,8 @@ from foldwise.app.workers.jobs import Job, JobFailure, ShuffleColumns
 from foldwise.errors import InputError
 from foldwise.models.linear_sums import LinearSums, sums_of
 
+CHANGED = "the table changed during the run"
+
 
 @dataclass(frozen=True)
 class FinalJobKey:

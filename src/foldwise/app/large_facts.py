@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from foldwise.app.final_model import CHANGED
+
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
 
@@ -21,6 +23,8 @@ def large_words(result: FitResult, *, tested_outside: bool) -> str:
     ]
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
     words = f"{large.words} In the final model, {listed}."
+    if any(one.reason == CHANGED for one in result.final.trained):
+        words += " The table changed during the run, so no model was trained on more than the sample."
     if tested_outside and test is not None:
         return f"{words} It was tested on {len(test.y):,} other rows. No model was trained on them."
     return f"{words} The estimate is that of models that were trained on the sample."

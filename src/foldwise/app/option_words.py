@@ -26,12 +26,19 @@ OPTIONS = {
     "missing_values=": "--missing ",
     "kinds=": "--kind ",
     "skip_rows=": "--skip-rows ",
+    "missing_text=": "--missing-text ",
+}
+# words that no option follows, and what to say instead
+IN_PYTHON = {
+    " such as Float(0.001, 1000, log=True),": "",
+    "pass error_score='raise' to see the traceback.": "solve the first error, or choose another model.",
+    "fit it with other families, for example families='auto'.": "fit other models, which fit --models names.",
 }
 SAME_NAME = "background budget costs coverage cv decimal dialect drop encoding groups header index keep labels metric"
-SAME_NAME += " models names out positive query resume quote seed separator sheet slices table target task test time"
-SAME_NAME += " weights"
+SAME_NAME += " models names out positive query resume quote seed separator sheet slices strategy table target task test"
+SAME_NAME += " time weights"
 OPTIONS |= {f"{name}=": f"--{name} " for name in SAME_NAME.split()}
-MAPPING = re.compile(r"\b(missing_values|kinds)=(\{[^{}]*\})")
+MAPPING = re.compile(r"\b(missing_values|kinds|formats)=(\{[^{}]*\})")
 OF_READING = re.compile(r"(?<=[=}]) of (foldwise\.)?read_table\b")
 BARE = re.compile(r"(?<![\w='\"-])(missing_values|skip_rows)(?![\w='\"])")
 VALUE = r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")?"  # a string as Python writes it
@@ -49,6 +56,8 @@ def with_options(sentence: str) -> str:
     >>> with_options("pass missing_values={'age': 0}, or kinds={'zip code': 'text'}.")
     "pass --missing age=0, or --kind 'zip code=text'."
     """
+    for advice, instead in IN_PYTHON.items():
+        sentence = sentence.replace(advice, instead)
     sentence = MAPPING.sub(mapping_words, OF_READING.sub("", sentence))
     arguments = "|".join(re.escape(name) for name in OPTIONS)
     sentence = re.sub(r"^(\w+)(?= (must|refers|gives|maps) )", r"\1=", sentence)
@@ -66,10 +75,12 @@ def option_words(found: re.Match[str]) -> str:
 
 def mapping_words(found: re.Match[str]) -> str:
     """Return a mapping of columns as repeated options; one that is only hinted at as the bare option."""
-    option = OPTIONS[f"{found[1]}="].strip()
+    option, kind = ("--kind", "date:") if found[1] == "formats" else (OPTIONS[f"{found[1]}="].strip(), "")
     try:
         given = ast.literal_eval(found[2])
     except (ValueError, SyntaxError):
         return option
     values = {name: value if isinstance(value, list | tuple) else [value] for name, value in given.items()}
-    return " ".join(f"{option} {shlex.quote(f'{name}=' + ','.join(map(str, one)))}" for name, one in values.items())
+    return " ".join(
+        f"{option} {shlex.quote(f'{name}={kind}' + ','.join(map(str, one)))}" for name, one in values.items()
+    )

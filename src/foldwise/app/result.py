@@ -24,6 +24,7 @@ from foldwise.app.leaderboard import leaderboard
 from foldwise.app.reference import reference_facts
 from foldwise.app.run_folder import BACKGROUND, HELD_OUT, MODEL
 from foldwise.app.task import FitTask
+from foldwise.data.frames import frame_in
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.report.summary import summary_html, summary_text
@@ -82,11 +83,12 @@ class Run(FolderResult):
         A sample of training rows, with which `explain` compares a row. Empty with `rows=False`.
     coverage : CoverageRule or None
         How intervals or sets follow from predictions. None if no coverage was requested.
-    held_out : polars.DataFrame
-        Predictions of rows by models that did not see them, from which the honest estimate is computed: row, fold,
-        truth, weight, and the predicted value or one probability per class.
     reference : dict
         Summaries of the training columns and of held-out predictions, with which `check` compares new rows.
+    predicted_rows : polars.DataFrame
+        The rows of `held_out`.
+    library : str
+        The library of the table, and so of the frame `held_out`: "polars", "pandas" or "pyarrow".
 
     Examples
     --------
@@ -104,8 +106,9 @@ class Run(FolderResult):
     task: FitTask
     background: pl.DataFrame = field(default_factory=pl.DataFrame)
     coverage: CoverageRule | None = None
-    held_out: pl.DataFrame = field(default_factory=pl.DataFrame)
     reference: dict[str, Any] = field(default_factory=dict)
+    predicted_rows: pl.DataFrame = field(default_factory=pl.DataFrame)
+    library: str = "polars"
 
     @classmethod
     def of(cls, result: FitResult, clock: Clock) -> Run:
@@ -135,7 +138,18 @@ class Run(FolderResult):
         estimate = procedure_estimate(result, setup.metric)
         reference = reference_facts(result, (facts["slices"] or {}).get("edges", {}))
         kept = background if rows else background[:0]
-        return cls(estimate, final.model, facts, setup.task, kept, rule, held_out_frame(result), reference)
+        return cls(estimate, final.model, facts, setup.task, kept, rule, reference, held_out_frame(result))
+
+    @property
+    def held_out(self) -> Any:
+        """Predictions of rows by models that did not see them, from which the honest estimate is computed.
+
+        Returns
+        -------
+        frame of the library of the table
+            One row per held-out row: row, fold, truth, weight, and the predicted value or one probability per class.
+        """
+        return frame_in(self.library, self.predicted_rows)
 
     @property
     def leaderboard(self) -> pl.DataFrame:
@@ -249,8 +263,8 @@ class Run(FolderResult):
         save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
         if self.background.height:
             self.background.write_parquet(inside / BACKGROUND)
-        if self.held_out.height:
-            self.held_out.write_parquet(inside / HELD_OUT)
+        if self.predicted_rows.height:
+            self.predicted_rows.write_parquet(inside / HELD_OUT)
 
     def __repr__(self) -> str:
         return summary_text(self.facts)

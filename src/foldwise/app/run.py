@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from statistics import fmean, stdev
 from threading import Thread
@@ -26,6 +27,7 @@ from foldwise.app.target_column import with_target
 from foldwise.app.task import FitTask, make_task
 from foldwise.app.timing import Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
+from foldwise.data.frames import library_of
 from foldwise.errors import InputError
 from foldwise.evaluation.metrics import Metric, class_metric, value_metric
 from foldwise.evaluation.tables import number
@@ -142,6 +144,7 @@ def fit(
     >>> run.model.predict(run.task.table.X[:2]).shape
     (2,)
     """
+    library = library_of(table)
     if y is not None:
         table, target = with_target(table, y, target)
     names: Any = models
@@ -159,11 +162,13 @@ def fit(
         )
     if resume is not None:
         with RunRecord.resume(resume, table, config, budget) as record:
-            return recorded(record)
-    if out is not None:
+            run = recorded(record)
+    elif out is not None:
         with RunRecord.begin(out, table, config) as record:
-            return recorded(record)
-    return run_fit(table, config)
+            run = recorded(record)
+    else:
+        run = run_fit(table, config)
+    return replace(run, library=library)
 
 
 def recorded(record: RunRecord, **options: Any) -> Run:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foldwise.addresses import is_like_address, masked
 from foldwise.app.recording.lock import is_locked
 from foldwise.errors import InputError
 
@@ -33,6 +34,10 @@ DRAFT, COMPLETE = ".draft", ".complete"  # results that are being written; resul
 
 def check_writable(folder: Path, force: bool) -> None:
     """Raise if the folder holds anything but a run, or a run that may not be replaced."""
+    if is_like_address(str(folder)) and not folder.exists():  # its name would hold a password
+        raise InputError(
+            f"a run folder must be a folder on this computer, got {masked(str(folder))!r}.", "choose another folder."
+        )
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file, not a folder.", "choose another folder for the run.")
     if not folder.exists() or not any(folder.iterdir()):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.arrays import Floats
-from foldwise.data.target import check_weights
+from foldwise.data.target import check_weights, refuse_several
 from foldwise.decisions.resolved_costs import ResolvedCosts, resolve_costs
 from foldwise.decisions.wrapper import Wrapper, if_wrapped_has
 from foldwise.errors import InputError
@@ -84,6 +84,7 @@ class CostSensitive(Wrapper):
         self : CostSensitive
             The fitted estimator.
         """
+        refuse_several(y)
         model = self._unfitted()
         model.fit(X, y, **weight_params(model, sample_weight))
         return self._adopt(model)

@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from foldwise.addresses import masked
 from foldwise.data.reading.protocol import first_line
-from foldwise.engines.connecting import import_ibis, masked
+from foldwise.engines.connecting import import_ibis
 from foldwise.engines.engine_kinds import EngineKind, kind_of
 from foldwise.errors import EngineError, FoldwiseError, FoldwiseTypeError
 
@@ -117,8 +118,15 @@ def engine_errors(message: str) -> Iterator[None]:
     except FoldwiseError:
         raise
     except Exception as error:  # each driver has its own kinds
-        text = masked(first_line(error)) or type(error).__name__
+        text = masked(first_line(first_of(error))) or type(error).__name__
         raise EngineError(
             f"{message}: {text.rstrip('.')}.",
             "check that the connection is open, that the table and its columns still exist, and that you may read it.",
         ) from error
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the error that came first, if what came after it is that cleaning up failed, too."""
+    while error.__context__ is not None and not error.__suppress_context__:
+        error = error.__context__
+    return error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 import weakref
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from foldwise.addresses import check_address, masked
 from foldwise.data.reading.protocol import first_line
 from foldwise.data.schema import listing
 from foldwise.engines.engine_kinds import FILES_READ
@@ -17,7 +17,6 @@ from foldwise.errors import EngineError, InputError
 
 FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv"}
 POSTGRES = ("postgresql://", "postgres://")
-PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^@\s]*)@|(password=)[^&\s]*")
 FORBIDDEN = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
 
@@ -35,17 +34,6 @@ def missing_package(what: str, package: str, extra: str) -> InputError:
     return InputError(
         f"{what} needs the package {package!r}, which is not installed.", f"run pip install 'foldwise[{extra}]'."
     )
-
-
-def masked(text: str) -> str:
-    """Replace the password of every address in a text.
-
-    Examples
-    --------
-    >>> masked("cannot connect to postgresql://ann:secret@host/db?password=secret")
-    'cannot connect to postgresql://ann:***@host/db?password=***'
-    """
-    return PASSWORD.sub(lambda found: f"{found[3]}***" if found[3] else f"{found[1]}:***@", text)
 
 
 def is_address(source: str | Path) -> bool:
@@ -183,6 +171,7 @@ def connect_postgres(address: str) -> Any:
         import psycopg
     except ImportError as error:
         raise missing_package("PostgreSQL", "psycopg", "postgres") from error
+    check_address(address)
     try:
         return ibis.postgres.from_connection(psycopg.connect(address, autocommit=True))
     except psycopg.Error as error:

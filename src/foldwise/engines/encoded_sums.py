@@ -17,6 +17,7 @@ import polars as pl
 
 from foldwise.arrays import Floats
 from foldwise.engines.asking import Asker
+from foldwise.engines.statements import literal
 
 PAIRS_PER_STATEMENT = 500
 Expression = Callable[[Asker], Any]
@@ -61,7 +62,7 @@ def sums_of_products(table: Any, columns: EncodedColumns) -> Floats:  # (width, 
     asker = Asker(table)
     cells = {f"x{j}": make(asker).cast("float64") for j, make in enumerate(columns.numbers)}
     cells |= {f"c{j}": make(asker) for j, (make, _) in enumerate(columns.codes)}
-    base = table.select(one=asker.ibis.literal(1.0), **cells)
+    base = table.select(one=literal(asker, 1.0), **cells)
     names = ["one", *(f"x{j}" for j in range(len(columns.numbers)))]
     found, starts = np.zeros((columns.width, columns.width)), code_starts(columns)
     with asker.prepared():

@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs
+from foldwise.data.target import refuse_several
 from foldwise.data.view import View, mixes_text_and_numbers
 from foldwise.folds.caches import KeyedCache
 from foldwise.folds.fallback import attempt, refitted
@@ -275,7 +276,8 @@ def take_members(
 
 def open_knn(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KNNSession | None:
     """Open a session; None if refits must answer: for fit parameters, or if only some rows of a column are valid."""
-    if fit_params:
+    refuse_several(y)
+    if fit_params or len(np.shape(y)) != 1:
         return None
     table = dense_table(clone(estimator), X, None)
     if mixes_text_and_numbers(table):

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import ibis
 import numpy as np
 import polars as pl
+import psycopg
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import foldwise
-from foldwise.app.enlarging import boosters
+from foldwise.app import engine_tables
+from foldwise.app.blend import Blend
+from foldwise.app.enlarging import boosters, members
 from foldwise.app.enlarging import training_rows as training
 from foldwise.app.enlarging.bayes import bayes_from_facts
 from foldwise.app.enlarging.boosters import booster_on_more_rows
 from foldwise.app.enlarging.linear import linear_from_sums
+from foldwise.app.enlarging.members import train_on_more_rows
 from foldwise.app.enlarging.spooling import SpooledRows
+from foldwise.app.enlarging.table_state import TableState
 from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
+from foldwise.app.final_model import FinalModel, TrainedMember
+from foldwise.app.large_facts import large_words
+from foldwise.app.timing import Clock
 from foldwise.engines import table_of
 from foldwise.errors import InputError
+from foldwise.models import catalogue
 from tests.app.enlarging.large_tables import (
     N_ROWS,
     N_SAMPLE,
@@ -31,6 +44,7 @@ from tests.app.enlarging.large_tables import (
     small_memory,
     training_rows,
 )
+from tests.app.fakes import fake_runs
 from tests.engines.conftest import loader
 from tests.slow import slow
 
@@ -199,6 +213,162 @@ def test_other_engines(
         streamed = pl.concat(list(rows.batches(rows.n_rows)))
         assert not keys(streamed) & kept_out
         assert booster_on_more_rows(fitted_member(rows, "lightgbm"), rows, 1_000, 0.01, 1.0, 1)[1] == rows.n_rows
+
+
+@pytest.mark.parametrize("model", slow("ridge", "linear_regression"))
+@pytest.mark.parametrize("engine", ["postgres", "sqlite"])
+def test_linear_models_on_other_engines(
+    engine: str, model: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    frame = large_table(4_000).drop("label")
+    small_memory(monkeypatch, frame.width, 1_000)
+    with loader(engine, request, tmp_path) as load:
+        rows = training_rows(load(frame), "amount")
+        member = fitted_member(rows, model)
+        found, n_rows = linear_from_sums(member, rows)
+        known = frame.filter(~pl.col("skewed").is_in(list(keys(rows.kept_out))))
+        assert n_rows == known.height == rows.n_rows
+        prepare, X = member["prepare"], rows.task.test.X
+        local = clone(member["model"]).fit(prepare.transform(known), known["amount"].to_numpy())
+        np.testing.assert_allclose(found.predict(X), local.predict(prepare.transform(X)), rtol=1e-10)
+        assert np.abs(member.predict(X) - found.predict(X)).max() > 1e-2
+
+
+def other_connection(engine: str, table: Any, request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A connection besides that of a table, to change it."""
+    if engine == "postgres":
+        return psycopg.connect(request.getfixturevalue("postgresql_server").replace("+psycopg", ""), autocommit=True)
+    if engine == "sqlite":
+        return sqlite3.connect(tmp_path / "tables.sqlite", isolation_level=None)
+    return table.get_backend().con.cursor()
+
+
+CHANGES = {
+    "a row more": "insert into {table} select * from {table} where skewed = (select max(skewed) from {table})",
+    "a row less": "delete from {table} where skewed = (select max(skewed) from {table})",
+    "another class": "update {table} set label = 'no' where skewed = (select max(skewed) from {table})",
+    "a cell": "update {table} set wide = 1000 where skewed = (select max(skewed) from {table})",
+    "a missing cell": "update {table} set color = null where skewed = (select max(skewed) from {table})",
+}
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres", *slow("sqlite")])
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_counts_as_a_change(engine: str, change: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = large_table(500).with_columns(
+        pl.when(pl.col("skewed") == pl.col("skewed").max()).then(pl.lit("yes")).otherwise("label").alias("label"),
+        pl.when(pl.col("skewed") == pl.col("skewed").max()).then(pl.lit("red")).otherwise("color").alias("color"),
+        pl.when(pl.int_range(pl.len()) == 7).then(float("nan")).otherwise("wide").alias("wide"),
+    )
+    with loader(engine, request, tmp_path) as load:
+        table = load(frame)
+        by_class, by_value = (TableState.of(table, target, None) for target in ("label", "amount"))
+        assert (by_class.by_class, by_value.by_class) == (True, False)
+        assert not by_class.has_changed(table)
+        assert not by_value.has_changed(table)
+        with contextlib.closing(other_connection(engine, table, request, tmp_path)) as other:
+            other.execute(CHANGES[change].format(table=table.get_name()))
+        assert by_class.has_changed(table)
+        assert by_value.has_changed(table) or change == "another class"
+
+
+def test_files_that_change(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    large_table(100).write_parquet(path)
+    state = TableState.of(table_of(path), "label", None)
+    assert not state.has_changed(table_of(path))
+    large_table(100).reverse().write_parquet(path)  # the same facts
+    assert state.has_changed(table_of(path))
+
+
+def enlarged(rows: TrainingRows, member: Any) -> tuple[Any, Any]:
+    """What the end of a run does with a member: the final model, and what the report says about it."""
+    task = rows.task
+    candidate = SimpleNamespace(batch=SimpleNamespace(rung=0), model="naive_bayes")
+    setup: Any = SimpleNamespace(
+        task=task,
+        time=SimpleNamespace(end=60.0, reporting=lambda files: 0.0, n_workers=1),
+        samples=SimpleNamespace(refit=lambda rung: None),
+        specs=catalogue(),
+        refit_seconds=lambda batch: 0.1,
+    )
+    selection: Any = SimpleNamespace(candidates=[candidate])
+    blend = Blend([member], [1.0], [None], None, [0.5, 0.5], 0.0, task.classes)
+    final = FinalModel(selection, blend, {0: 1.0}, (), None, None, None, "", 0, 0.0, None)
+    found = train_on_more_rows(setup, final, Clock(60.0), interrupted=False)
+    result: Any = SimpleNamespace(setup=setup, final=found)
+    return found, large_words(result, tested_outside=True)
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+@pytest.mark.parametrize("source", ["file", *slow("postgres", "sqlite")])
+def test_a_table_that_changes_after_the_sample(
+    source: str, when: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The run is not lost: its model stays as it was trained on the sample, and the report says why."""
+    frame, path = large_table(4_000).drop("amount"), tmp_path / "a.parquet"
+    small_memory(monkeypatch, frame.width, 1_000)
+    with contextlib.ExitStack() as opened:
+        if source == "file":
+            frame.write_parquet(path)
+            table = table_of(path)
+        else:
+            table = opened.enter_context(loader(source, request, tmp_path))(frame)
+        rows = training_rows(table, "label")
+        member = fitted_member(rows, "naive_bayes", model__families={"wide": "gaussian", "skewed": "gaussian"})
+        same, words = enlarged(rows, member)
+        assert same.trained == (TrainedMember("naive Bayes", rows.n_rows, ""),)
+        assert "changed" not in words
+
+        def change() -> None:
+            if source == "file":
+                frame[:3_990].write_parquet(path)
+                return
+            with contextlib.closing(other_connection(source, table, request, tmp_path)) as other:
+                other.execute(f"delete from {table.get_name()} where skewed > 3")
+
+        if when == "before":
+            change()
+        else:
+            train = members.MemberWork.train
+            monkeypatch.setattr(members.MemberWork, "train", lambda *given: [train(*given), change()][0])
+        found, words = enlarged(rows, member)
+    assert found.model.members == [member]
+    assert found.trained == (TrainedMember("naive Bayes", rows.task.n_rows, "the table changed during the run"),)
+    assert "In the final model, naive Bayes was trained on 1,000 rows. The table changed during the run" in words
+    assert "It was tested on 500 other rows." in words
+
+
+def test_a_table_that_is_gone_after_the_sample(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    frame = large_table(4_000).drop("amount")
+    small_memory(monkeypatch, frame.width, 1_000)
+    connection = ibis.duckdb.connect()
+    rows = training_rows(connection.create_table("t", frame.to_arrow()), "label")
+    member = fitted_member(rows, "naive_bayes", model__families={"wide": "gaussian", "skewed": "gaussian"})
+    connection.drop_table("t")
+    [trained] = enlarged(rows, member)[0].trained
+    assert trained.n_rows == 1_000
+    assert trained.reason.startswith("DuckDB could not run a statement")
+    connection.disconnect()
+
+
+@pytest.mark.slow
+def test_the_report_of_a_run_on_a_table_that_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    frame, path = large_table(4_000).drop("amount"), tmp_path / "a.parquet"
+    frame.write_parquet(path)
+    small_memory(monkeypatch, frame.width, 1_000)
+    draw = engine_tables.draw_tables
+    change: Any = lambda: frame[:3_990].write_parquet(path)  # noqa: E731
+    monkeypatch.setattr("foldwise.app.task.draw_tables", lambda *given: [draw(*given), change()][0])
+    with fake_runs():
+        run = foldwise.fit(table_of(path), target="label", budget=8, models=["naive_bayes"], n_jobs=1)
+    assert {one["only_sample"] for one in run.facts["final"]["members"]} == {"the table changed during the run"}
+    said = "The table changed during the run, so no model was trained on more than the sample."
+    assert said in " ".join(str(run).split())
+    top, _, rest = run.report(tmp_path / "report.html").read_text().partition("<h2")
+    assert said in top
+    assert "the table changed during the run" in rest
+    assert run.facts["headline"]["test"]["n_rows"] == 500
 
 
 @pytest.mark.slow

@@ -401,5 +401,10 @@ def test_splits_by_name_are_repeated_stratified_folds():
     same = compare(models, X, y, cv=RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=3))
     np.testing.assert_array_equal(named.scores, same.scores)
     assert named.scores.shape == (2, 10)
+    often = compare({"even": NaiveBayes(), "uneven": NaiveBayes(priors=[0.6, 0.2, 0.2])}, X, y, cv="10x10")
+    same = compare({"even": NaiveBayes(), "uneven": NaiveBayes(priors=[0.6, 0.2, 0.2])}, X, y,
+                   cv=RepeatedStratifiedKFold(n_splits=10, n_repeats=10, random_state=0))  # fmt: skip
+    assert often.scores.shape == (2, 100)
+    np.testing.assert_array_equal(often.scores, same.scores)
     with pytest.raises(InputError, match="cv must be a number of folds"):
         compare(models, X, y, cv="many")

@@ -73,7 +73,9 @@ def run() -> None:
     from typer.main import get_command
 
     from foldwise.app.cli.commands import app
+    from foldwise.app.cli.exit_codes import show_traceback
 
+    sys.excepthook = show_traceback
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # for terminals that cannot show bars and symbols

@@ -178,7 +178,13 @@ def predict(
     run: RunFolder,
     table: TableSourceArgument,
     out: Annotated[
-        str, typer.Option("-o", "--out", help="Output file: .csv, .tsv, .parquet or .jsonl. Use - for standard output.")
+        str,
+        typer.Option(
+            "-o",
+            "--out",
+            help="Output file: .csv, .tsv, .parquet or .jsonl. Use - for standard output. With --to-table, the address "
+            "of the database to write to.",
+        ),
     ] = "-",
     costs: Annotated[
         Path | None, typer.Option(help="CSV of costs to decide by, instead of the costs of the run.")
@@ -192,7 +198,11 @@ def predict(
     query: Query = None,
     to_table: Annotated[
         str | None,
-        typer.Option("--to-table", help="New table to write in the same database, instead of an output file."),
+        typer.Option(
+            "--to-table",
+            help="New table of a PostgreSQL database to write, instead of an output file. The database is that of "
+            "--out, postgresql://user@host/database, or else that of TABLE.",
+        ),
     ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write text unchanged, even if a spreadsheet would execute it as a formula.")
@@ -237,6 +247,9 @@ def export(
             help="Columns to return with the predictions, separated by commas. Default: all columns of the model."
         ),
     ] = None,
+    missing_text: Annotated[
+        str, typer.Option("--missing-text", help="Text that means a missing cell in an ONNX graph. Default: no text.")
+    ] = "",
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -245,11 +258,12 @@ def export(
     With the query, a database predicts its own rows, without Python. A second file contains a check: a query that
     predicts stored rows and counts those whose predictions differ from Python's. An ONNX graph is compared with
     Python on stored rows before it is written; --dialect, --table and --keep do not apply to it.
+    --missing-text applies only to it.
     """
     from foldwise.app.cli.export import export
 
     kept = None if keep is None else listed(keep)
-    export(run, to, dialect, table, out, keep=kept, as_json=json, quiet=quiet)
+    export(run, to, dialect, table, out, keep=kept, missing_text=missing_text, as_json=json, quiet=quiet)
 
 
 @app.command()

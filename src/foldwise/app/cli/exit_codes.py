@@ -1,6 +1,7 @@
 """Exit codes: 0 success, 1 internal error, 2 invalid input, 3 changes found (`check`), 130 interrupted, 141 no reader.
 
-Invalid input is explained in one sentence. An internal error keeps its traceback.
+Invalid input is explained in one sentence. An internal error keeps its traceback. Passwords of addresses are replaced
+in whatever is printed here, so no command needs to think of them.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ import errno
 import functools
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from types import TracebackType
 from typing import Any, TypeVar
 
 import typer
 
+from foldwise.addresses import masked
 from foldwise.app.cli import interrupted
 from foldwise.app.option_words import with_options
 
@@ -55,7 +59,13 @@ def guarded(command: Command) -> Command:
 
 
 def bad_input(error: Exception) -> str | None:
-    """Describe invalid input in one sentence. None means an internal error."""
+    """Describe invalid input in one sentence, without passwords. None means an internal error."""
+    sentence = described(error)
+    return None if sentence is None else masked(sentence)
+
+
+def described(error: Exception) -> str | None:
+    """Describe invalid input in one sentence."""
     from foldwise.errors import FoldwiseError
 
     if isinstance(error, FoldwiseError):
@@ -70,8 +80,14 @@ def bad_input(error: Exception) -> str | None:
 
 
 def say(sentence: str) -> None:
-    print(f"foldwise: {sentence}", file=sys.stderr)
+    """Print a sentence on standard error, without passwords."""
+    print(f"foldwise: {masked(sentence)}", file=sys.stderr)
 
 
 def show(message: Warning | str, *rest: Any, **more: Any) -> None:
     say(f"note: {with_options(str(message))}")
+
+
+def show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Print an internal error as Python does, without passwords."""
+    print(masked("".join(traceback.format_exception(kind, error, trace))), end="", file=sys.stderr)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 from foldwise.app import cli
 from foldwise.app.cli.fit import run_folder_for
-from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
+from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json, typed_command
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.interrupts import finish_despite_interrupt
@@ -44,7 +42,7 @@ def explore(
                 executor=executor,
                 clock=Clock(seconds_of(options["budget"]), cli.started),
                 watch=lambda now: progress.show(line_of(now), now.phase),
-                command=shlex.join(["foldwise", *sys.argv[1:]]),
+                command=typed_command(),
             )
     finally:
         executor.close()

@@ -22,6 +22,7 @@ def export(
     out: Path | None,
     *,
     keep: Sequence[str] | None,
+    missing_text: str,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -34,7 +35,7 @@ def export(
     opened = open_run(run)
     rows = opened.background() if opened.has_background else None
     if to == "onnx":
-        write_onnx(opened.model, path, rows, as_json=as_json, quiet=quiet)
+        write_onnx(opened.model, path, rows, missing_text, as_json=as_json, quiet=quiet)
         return
     from foldwise.exports import to_sql
     from foldwise.exports.sql.dialects import dialect_of
@@ -55,11 +56,11 @@ def export(
             print(f"Exports to {dialect} have never been run on a real database. Run the check first.")
 
 
-def write_onnx(model: Any, path: Path, rows: Any, *, as_json: bool, quiet: bool) -> None:
+def write_onnx(model: Any, path: Path, rows: Any, missing_text: str, *, as_json: bool, quiet: bool) -> None:
     """Write the graph and say how many rows were checked."""
     from foldwise.exports import to_onnx
 
-    made = to_onnx(model, rows=rows)
+    made = to_onnx(model, rows=rows, missing_text=missing_text)
     made.write(path)
     if as_json:
         print_json({"files": [str(path)], "checked_rows": made.n_checked, "missing_text": made.missing_text})
@@ -70,4 +71,4 @@ def write_onnx(model: Any, path: Path, rows: Any, *, as_json: bool, quiet: bool)
         else:
             print("The graph was not checked, because no rows are stored with this model.")
         print("Inputs: one array of shape (rows, 1) per column.")
-        print('Missing numbers are NaN, and missing text is "".')
+        print(f'Missing numbers are NaN, and missing text is "{made.missing_text}".')

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
+
+from foldwise.addresses import masked
 
 COMMA_LISTS = frozenset({"--models", "--keep", "--slices", "--names"})
 
@@ -27,9 +30,32 @@ class OptionGiven:
 class Program(typer.Typer):
     """A program whose commands explain an argument too many."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(cls=MaskingGroup, **options)
+
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         """Register a command."""
         return super().command(*args, **{"cls": ExplainingCommand, **kwargs})
+
+
+@contextmanager
+def masking() -> Iterator[None]:
+    """Replace passwords in what typer says about arguments."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(found := getattr(error, "message", None), str):
+            setattr(error, "message", masked(found))  # noqa: B010
+        raise
+
+
+class MaskingGroup(TyperGroup):
+    """All commands. An address in the place of a command is shown without its password."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command as typer does."""
+        with masking():
+            return super().resolve_command(ctx, args)
 
 
 class ExplainingCommand(TyperCommand):
@@ -46,7 +72,8 @@ class ExplainingCommand(TyperCommand):
         """Parse the arguments as typer does."""
         given = list(args)
         try:
-            return super().parse_args(ctx, args)
+            with masking():
+                return super().parse_args(ctx, args)
         except Exception as error:
             if "unexpected extra argument" not in str(getattr(error, "message", "")):
                 raise

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foldwise.app import cli
-from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json
+from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json, typed_command
 from foldwise.app.cli.paths import check_table
 from foldwise.app.engine_tables import close_engine, is_large_csv, name_of, needs_engine, open_engine
 from foldwise.app.progress import RunProgress
 from foldwise.app.run_folder import MODEL, REPORT, check_exists, check_writable
 from foldwise.app.workers.executors import count_workers, open_executor
 from foldwise.data.notes import counted
-from foldwise.engines.connecting import masked
 from foldwise.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +94,7 @@ class FitRequest:
         from foldwise.app.config import FitConfig
         from foldwise.app.recording.record import RunRecord
 
-        config, command = FitConfig(**self.options), masked(shlex.join(["foldwise", *sys.argv[1:]]))
+        config, command = FitConfig(**self.options), typed_command()
         table = self.source()
         if self.resume is not None:
             return RunRecord.resume(folder, table, config, self.options.get("budget"), command=command)

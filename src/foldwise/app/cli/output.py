@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import sys
 import time
 from collections import Counter
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
+from foldwise.addresses import masked
 from foldwise.app.plain_values import plain
 from foldwise.app.timing import PROGRESS_LINES
 
@@ -89,6 +91,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def typed_command() -> str:
+    """Return the command that was typed, as it is stored with a run: without passwords."""
+    return shlex.join(["foldwise", *map(masked, sys.argv[1:])])
 
 
 def print_json(value: Any) -> None:

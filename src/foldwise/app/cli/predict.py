@@ -10,9 +10,8 @@ from foldwise.app.cli.exit_codes import say
 from foldwise.app.cli.output import ProgressLine, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
-from foldwise.app.engine_tables import address_of, close_engine, needs_engine, open_engine
+from foldwise.app.engine_tables import address_of, close_engine, is_database, needs_engine, open_engine
 from foldwise.app.run_folder import check_exists
-from foldwise.engines.connecting import is_address
 from foldwise.errors import InputError
 
 
@@ -24,11 +23,7 @@ def predict(
     keywords, query, to_table = reading.keywords(), options.pop("query"), options.pop("to_table")
     in_engine = query is not None or needs_engine(table)
     check_table(None if in_engine else table, options["costs"])
-    if to_table is not None and (not is_address(address_of(table)) or out != "-"):
-        raise InputError(
-            "with --to-table, TABLE must be the address of a PostgreSQL database, and --out must be omitted.",
-            "pass postgresql://user@host/database, or an output file.",
-        )
+    database = database_to_write(table, out, to_table)
     if out == "-" and as_json and to_table is None:
         raise InputError(
             "--json needs an output file, because predictions are written to standard output otherwise.",
@@ -43,10 +38,10 @@ def predict(
         options["costs"] = CostMatrix.from_csv(options["costs"])
     source: Any = open_engine(table, keywords.pop("table", None), query) if in_engine else table
     target: Any = out
-    if to_table is not None:
+    if database is not None:
         from foldwise.app.database_predictions import DatabaseWriter
 
-        target, out = DatabaseWriter(str(address_of(table)), to_table), to_table
+        target, out = DatabaseWriter(database, to_table), to_table
     try:
         with ProgressLine(not quiet, always=False) as progress:
             done = predict_file(
@@ -85,3 +80,23 @@ def predict(
             low, mean, high = done.predicted
             words = f"{rows} predicted ({number(low)} to {number(high)}, mean {number(mean)})"
         print(words if out == "-" else f"{words}\n{out}", file=where)
+
+
+def database_to_write(table: Path, out: str, to_table: str | None) -> str | None:
+    """Return the address of the database with the new table: --out, or else TABLE. None if a file is written."""
+    if to_table is None:
+        if is_database(out):
+            raise InputError("--out is the address of a database, where a table needs a name.", "pass --to-table too.")
+        return None
+    source = str(table) if out == "-" else out
+    if is_database(source):
+        return str(address_of(source))
+    if out == "-":
+        raise InputError(
+            "--to-table needs a PostgreSQL database, but TABLE is not the address of one.",
+            "pass the address of the database to write to as --out postgresql://user@host/database.",
+        )
+    raise InputError(
+        f"with --to-table, --out must be the address of a PostgreSQL database, got {out!r}.",
+        "pass --out postgresql://user@host/database, or leave --to-table out to write a file.",
+    )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.output import ProgressLine, bar, duration, print_json
+from foldwise.app.cli.output import ProgressLine, bar, duration, print_json, typed_command
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.cli.table_task import SpecialColumns, TableTask, chosen_specs, needs_probabilities, read_task
@@ -233,7 +231,7 @@ def write_report(request: TuneRequest, task: TuneTask, search: Any, nested: Any,
         else f"{'random' if task.is_quantity else 'stratified'} folds"
     )
     made = {
-        "command": shlex.join(["foldwise", *sys.argv[1:]]),
+        "command": typed_command(),
         "strategy": request.strategy,
         "seed": request.seed,
         "budget": None if request.budget is None else seconds_of(request.budget),

@@ -9,11 +9,13 @@ from typing import Any
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import Pipeline
 
+from foldwise.addresses import masked
+from foldwise.app.engine_tables import LargeTable
 from foldwise.app.enlarging.bayes import bayes_from_facts, valued_columns
 from foldwise.app.enlarging.boosters import LIBRARIES, booster_of, booster_on_more_rows, library_of
 from foldwise.app.enlarging.linear import linear_from_sums
 from foldwise.app.enlarging.training_rows import CannotLearnError, TrainingRows
-from foldwise.app.final_model import FinalModel, TrainedMember
+from foldwise.app.final_model import CHANGED, FinalModel, TrainedMember
 from foldwise.app.setup import RunSetup
 from foldwise.app.task import FitTask
 from foldwise.app.timing import Clock
@@ -32,16 +34,19 @@ def train_on_more_rows(setup: RunSetup, final: FinalModel, clock: Clock, *, inte
     end = setup.time.end - setup.time.reporting(final.large_files)
     models = [member[-1] for member in final.model.members if isinstance(member[-1], NaiveBayes)]
     valued = tuple(sorted({name for model in models for name in valued_columns(model)}))
+    end -= task.large.state.seconds  # in which the table is looked at again
     rows = TrainingRows(task.large, task, time.monotonic() + end - clock.elapsed, valued)
     work = [
         MemberWork.of(setup, final, i, member) for i, member in zip(final.weights, final.model.members, strict=True)
     ]
     order = sorted(range(len(work)), key=lambda k: (work[k].is_booster, -final.weights[work[k].index]))
     done: dict[int, tuple[Any, TrainedMember]] = {}
-    reason = "the run was stopped early" if interrupted else refusal(task)
+    reason = "the run was stopped early" if interrupted else refusal(task) or change_of(task.large)
     for k in order:
         waiting = sum(work[j].is_booster for j in order if j not in done)
         done[k] = work[k].train(rows, 1 / max(1, waiting), setup.time.n_workers, reason)
+    if any(not trained.reason for _, trained in done.values()) and (change := change_of(task.large)):
+        done = {k: work[k].as_it_is(change) for k in order}
     members = [done[k][0] for k in range(len(work))]
     params = {**final.model.get_params(deep=False), "members": members}
     return replace(final, model=type(final.model)(**params), trained=tuple(done[k][1] for k in range(len(work))))
@@ -54,6 +59,14 @@ def refusal(task: FitTask) -> str:
     if task.aside is not None or (task.test is not None and task.test.share is not None):
         return "rows of the sample were set aside"
     return ""
+
+
+def change_of(large: LargeTable) -> str:
+    """Say that the table changed since the sample was drawn, so that facts of all rows do not fit it; else empty."""
+    try:
+        return CHANGED if large.state.has_changed(large.table) else ""
+    except EngineError as error:
+        return error.message
 
 
 @dataclass(frozen=True)
@@ -96,7 +109,7 @@ class MemberWork:
 
     def as_it_is(self, why: str) -> tuple[Pipeline, TrainedMember]:
         """Keep the member that was trained on the sample."""
-        return self.member, TrainedMember(self.title, self.n_now, why.rstrip("."))
+        return self.member, TrainedMember(self.title, self.n_now, masked(why.rstrip(".")))
 
     def trained(self, rows: TrainingRows, share: float, n_threads: int) -> tuple[Pipeline, int]:
         """Train the member on more rows."""

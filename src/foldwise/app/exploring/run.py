@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from foldwise.app.progress import RunProgress, Watch
 from foldwise.app.timing import EXPLORE_ENDING, EXPLORE_ENDING_PER_ROW, LATEST, QUESTIONS_LEAST, Clock, seconds_of
 from foldwise.app.workers.executors import Executor, count_workers, open_executor
 from foldwise.data import read_table
-from foldwise.data.frames import as_polars, check_kind
+from foldwise.data.frames import as_polars, check_kind, library_of
 from foldwise.data.notes import counted
 from foldwise.data.reading.table_source import TableSource
 from foldwise.data.table import Table
@@ -67,7 +68,8 @@ def explore(
     >>> found.rows["row"].to_list()[-1]
     13
     """
-    return run_explore(table, budget=budget, rows=rows, seed=seed, n_jobs=n_jobs)
+    found = run_explore(table, budget=budget, rows=rows, seed=seed, n_jobs=n_jobs)
+    return replace(found, library=library_of(table))
 
 
 def run_explore(

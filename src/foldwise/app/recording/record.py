@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from foldwise.addresses import masked
 from foldwise.app.config import FitConfig
 from foldwise.app.progress import RunProgress
 from foldwise.app.recording.lock import LOCK, FolderLock
@@ -182,7 +183,7 @@ class RunRecord:
             if self.is_new and not self.is_finished and not self._has_trials:
                 shutil.rmtree(self.folder, ignore_errors=True)
             elif has_begun:
-                self._write_progress(ended, {"doing": [], "error": str(error) if ended == "failed" else ""})
+                self._write_progress(ended, {"doing": [], "error": masked(str(error)) if ended == "failed" else ""})
             elif self.is_resumed:  # the session was refused
                 write_progress(self.folder, self._before)
             self.lock.close()

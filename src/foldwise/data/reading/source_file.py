@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from foldwise.addresses import is_like_address
 from foldwise.data.reading.expansion import read_to_end, truncated
 from foldwise.errors import InputError
 
@@ -83,12 +84,14 @@ def identify(path: Path) -> tuple[str, bool]:
 
 def missing_file(path: Path) -> InputError:
     """Return the error for a file that does not exist; an address is not repeated, because it may hold a password."""
-    if re.match(r"(https?|s3|ftp):/", str(path)):
-        return InputError("a table must be a file on this computer, but the path is an address.", "download it.")
-    if re.match(r"postgres(ql)?:/", str(path)):
+    if re.match(r"postgres(ql)?:/", str(path), re.IGNORECASE):
         return InputError(
             "a table must be a file on this computer, but the path is the address of a database.",
             "pass a frame, or use foldwise fit on the command line, which reads a database.",
+        )
+    if is_like_address(str(path)):
+        return InputError(
+            "a table must be a file on this computer, but the path is an address.", "download it, or export its rows."
         )
     return InputError(
         f"file {str(path)!r} does not exist.", f"check the path. The current folder is {str(Path.cwd())!r}."

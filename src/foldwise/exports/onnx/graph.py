@@ -180,7 +180,7 @@ def check_gap(column: InputColumn, keys: Sequence[Any]) -> None:
     if column.kind == "text" and column.gap in keys:
         raise InputError(
             f"column {column.name!r} has the category {column.gap!r}, which stands for a missing cell in ONNX.",
-            "pass another string as missing_text=.",
+            "export it with another missing_text=.",
         )
 
 
