@@ -66,7 +66,7 @@ def fit(
         typer.Argument(
             metavar="TABLE",
             help=f"{SOURCES} With --resume, TABLE may be omitted if it is a single file that was not moved and "
-            "that was read whole.",
+            "fits in memory.",
         ),
     ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict. Required for a new run.")] = None,
@@ -140,7 +140,7 @@ def fit(
         typer.Option(
             metavar="RUN",
             help="Continue a run that finished, was interrupted or was killed. --budget is the additional time. The "
-            "other options are read from the folder, and so is the path of TABLE if it is a single file.",
+            "other options are read from the folder.",
         ),
     ] = None,
     json: AsJson = False,
@@ -200,8 +200,8 @@ def predict(
         str | None,
         typer.Option(
             "--to-table",
-            help="New table of a PostgreSQL database to write, instead of an output file. The database is that of "
-            "--out, postgresql://user@host/database, or else that of TABLE.",
+            help="New table of a PostgreSQL database to write, instead of an output file. The database is the one "
+            "given by --out (postgresql://user@host/database), or else that of TABLE.",
         ),
     ] = None,
     raw: Annotated[
@@ -313,7 +313,7 @@ def inspect(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing configuration file.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show how a table is read and what problems it may have.
+    """Show how a table is read and, with --target, what problems it may have.
 
     If TABLE is a folder, each table in it is described in one line: every file, every sheet of a workbook and every
     table of a database.
