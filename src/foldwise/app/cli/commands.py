@@ -313,7 +313,7 @@ def inspect(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing configuration file.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show how a table is read and, with --target, what problems it may have.
+    """Show how a table is read and, with --target, its problems.
 
     If TABLE is a folder, each table in it is described in one line: every file, every sheet of a workbook and every
     table of a database.
