@@ -192,7 +192,7 @@ def test_predicted_labels_have_metrics_of_labels():
             score_slices(y, labels, columns, "sex", metrics="log_loss")
     found = score_slices(np.array(["no", "yes"])[codes], np.array(["no", "yes"])[codes], columns, "sex")
     assert list(found.overall) == ["accuracy", "balanced_accuracy", "calibration"]
-    with pytest.raises(FoldwiseError, match=r"predicted contains 'maybe', but the classes are 'no' and 'yes'"):
+    with pytest.raises(FoldwiseError, match=r"predicted contains 'maybe', but the classes are 'no', 'yes'"):
         score_slices(np.array(["no", "yes"])[codes], ["maybe"] * 600, columns, "sex")
 
 
