@@ -46,6 +46,10 @@ def test_a_run_from_a_frame_and_a_series() -> None:
         (pl.Series("species", SPECIES), None, "species"),
         (pl.Series("species", SPECIES), "kind", "kind"),
         (SPECIES[:, None], None, "target"),
+        (pd.DataFrame({"species": SPECIES}), None, "species"),
+        (pl.DataFrame({"species": SPECIES}), None, "species"),
+        (pd.DataFrame({"species": SPECIES}), "kind", "kind"),
+        (pd.DataFrame(SPECIES), None, "target"),
     ],
 )
 def test_the_target_is_named(given: Any, target: str | None, name: str) -> None:
