@@ -83,5 +83,5 @@ def one_hot(labels: Sequence[Any], known: Sequence[Any]) -> NDArray[np.float64]:
             f"predicted contains {listing(unknown)}, but the classes are {listing(known)}.",
             "pass the estimator's classes_ as classes.",
         )
-    found: NDArray[np.float64] = np.eye(len(known))[[index[label] for label in labels]]
+    found: NDArray[np.float64] = np.eye(len(known))[np.array([index[label] for label in labels], dtype=np.intp)]
     return found

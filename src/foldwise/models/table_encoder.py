@@ -211,16 +211,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         configured = getattr(self, "_sklearn_output_config", {}).get("transform")
         if not sp.issparse(found) or (configured or get_config()["transform_output"]) == "default":
             return found
-        if found.shape[0] * found.shape[1] > MOST_CELLS:
+        matrix: Any = found  # scipy's type is an abstract base
+        n_rows, n_columns = matrix.shape
+        if n_rows * n_columns > MOST_CELLS:
             texts = [name for name, role in self.roles_.items() if role == "text"]
             raise InputError(
-                f"a frame of {found.shape[0]:,} rows and {found.shape[1]:,} columns would take "
-                f"{found.shape[0] * found.shape[1] * 8 / 1e9:.1f} GB, because the texts of {listing(texts)} have many "
-                "words.",
+                f"a frame of {n_rows:,} rows and {n_columns:,} columns would take {n_rows * n_columns * 8 / 1e9:.1f} "
+                f"GB, because the texts of {listing(texts)} have many words.",
                 f"keep the sparse matrix with set_output(transform='default'), lower n_words, or pass "
                 f"roles={{{texts[0]!r}: 'drop'}}.",
             )
-        return found.toarray()
+        return matrix.toarray()
 
     def _outline(self, frame: pl.DataFrame, y: Any) -> Outline:
         """Decide the roles of the columns, without looking at the target."""
