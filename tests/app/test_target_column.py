@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from sklearn.naive_bayes import GaussianNB
 
 import foldwise
 from foldwise.app.target_column import with_target
+from foldwise.app.task import make_task
 from foldwise.errors import FoldwiseError
 from tests.app.fakes import fake_runs
+from tests.app.runs import folder_of
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -43,6 +46,10 @@ def test_a_run_from_a_frame_and_a_series() -> None:
         (pl.Series("species", SPECIES), None, "species"),
         (pl.Series("species", SPECIES), "kind", "kind"),
         (SPECIES[:, None], None, "target"),
+        (pd.DataFrame({"species": SPECIES}), None, "species"),
+        (pl.DataFrame({"species": SPECIES}), None, "species"),
+        (pd.DataFrame({"species": SPECIES}), "kind", "kind"),
+        (pd.DataFrame(SPECIES), None, "target"),
     ],
 )
 def test_the_target_is_named(given: Any, target: str | None, name: str) -> None:
@@ -93,3 +100,45 @@ def test_what_cannot_be_joined_is_refused() -> None:
 def test_mistakes_of_beginners_are_told_in_words_of_arguments(call: Any, words: str) -> None:
     with pytest.raises(FoldwiseError, match=words):
         call()
+
+
+@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars", "objects"])
+def test_booleans_stay_booleans(kind: str, tmp_path: Path) -> None:
+    truth = np.asarray(y == 0)
+    given: Any = {
+        "numpy": truth,
+        "pandas": pd.Series(truth, dtype="boolean"),
+        "polars": pl.Series(truth),
+        "objects": truth.astype(object),
+    }[kind]
+    with fake_runs():
+        run = foldwise.fit(X, given, budget=4, models=["naive_bayes"], n_jobs=1)
+    assert run.model.classes_.dtype == bool
+    assert run.predict(X).dtype == bool
+    assert (run.predict(X) == truth).mean() > 0.9
+    assert run.facts["task"]["classes"] == ["False", "True"]
+    foldwise.save_model(tmp_path / "model.foldwise", run.model, X, target="setosa")
+    stored = foldwise.open_model(tmp_path / "model.foldwise")
+    assert stored.classes_.dtype == bool
+    np.testing.assert_array_equal(stored.predict(X), run.predict(X))
+
+
+def test_a_test_table_may_write_booleans_as_text() -> None:
+    train = pl.DataFrame(X).with_columns(setosa=pl.Series(np.asarray(y == 0)))
+    for cast in (pl.Boolean, pl.String):
+        test = train.with_columns(pl.col("setosa").cast(cast))
+        if cast == pl.String:
+            test = test.with_columns(pl.col("setosa").str.to_titlecase())
+        task = make_task(train, "setosa", test=test)
+        assert task.test is not None
+        np.testing.assert_array_equal(task.test.y, task.y)
+        assert not task.test.unseen
+
+
+def test_files_of_predictions_write_booleans_as_text(tmp_path: Path) -> None:
+    model = foldwise.NaiveBayes().fit(pl.DataFrame(X), np.asarray(y == 0))
+    folder = folder_of(tmp_path / "run", model, pl.DataFrame(X), background=False)
+    pl.DataFrame(X).write_csv(tmp_path / "new.csv")
+    foldwise.predict_file(folder, tmp_path / "new.csv", tmp_path / "out.csv")
+    line = (tmp_path / "out.csv").read_text().splitlines()[1].split(",")
+    assert (line[0], line[3]) == ("True", "True")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from fairlearn.metrics import MetricFrame
@@ -160,3 +161,46 @@ def test_bad_arguments_are_refused(change, words):
 
 def test_names_are_listed_once():
     assert slice_names("sex, age,sex") == ["sex", "age"]
+
+
+@pytest.mark.parametrize("kind", ["bool", "boolean", "integers", "strings", "categories", "polars"])
+def test_one_probability_per_row_is_that_of_the_second_class(kind):
+    columns, proba, codes = table()
+    y = {
+        "bool": codes.astype(bool),
+        "boolean": pd.Series(codes.astype(bool), dtype="boolean"),
+        "integers": codes,
+        "strings": np.where(codes, "yes", "no"),
+        "categories": pd.Series(np.where(codes, "yes", "no"), dtype="category"),
+        "polars": pl.Series(codes.astype(bool)),
+    }[kind]
+    whole = score_slices(y, proba, columns, "sex").to_frame()
+    assert set(whole["metric"]) == {"log_loss", "accuracy", "balanced_accuracy", "roc_auc", "calibration"}
+    for predicted in (proba[:, 1], pl.Series(proba[:, 1]), proba[:, 1].tolist()):
+        found = score_slices(y, predicted, columns, "sex").to_frame()
+        assert found.columns == whole.columns
+        np.testing.assert_allclose(found["value"].to_numpy(), whole["value"].to_numpy(), rtol=1e-12)
+
+
+def test_predicted_labels_have_metrics_of_labels():
+    columns, proba, codes = table()
+    for names in (np.array([False, True]), np.array(["no", "yes"]), np.array([1, 2])):
+        y, labels = names[codes], names[proba.argmax(axis=1)]
+        found = score_slices(y, labels, columns, "sex", metrics=["accuracy"])
+        assert found.overall["accuracy"] == pytest.approx(accuracy_score(y, labels))
+        with pytest.raises(FoldwiseError, match=r"predicted contains labels, but 'log_loss' must be computed"):
+            score_slices(y, labels, columns, "sex", metrics="log_loss")
+    found = score_slices(np.array(["no", "yes"])[codes], np.array(["no", "yes"])[codes], columns, "sex")
+    assert list(found.overall) == ["accuracy", "balanced_accuracy", "calibration"]
+    with pytest.raises(FoldwiseError, match=r"predicted contains 'maybe', but the classes are 'no', 'yes'"):
+        score_slices(np.array(["no", "yes"])[codes], ["maybe"] * 600, columns, "sex")
+
+
+def test_numbers_stay_quantities_and_unclear_predictions_are_refused():
+    columns, proba, codes = table()
+    assert "root_mean_squared_error" in score_slices(codes * 3.5, proba[:, 1], columns, "sex").overall
+    assert "root_mean_squared_error" in score_slices(codes, codes, columns, "sex").overall
+    with pytest.raises(FoldwiseError, match=r"pass the probabilities of all classes"):
+        score_slices(columns["class"].cast(pl.String), proba[:, 1], columns, "sex")
+    with pytest.raises(FoldwiseError, match=r"probabilities between 0 and 1, or labels: the classes are False, True"):
+        score_slices(codes > 0, proba[:, 1] * 3, columns, "sex")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,21 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from foldwise import DateFeatures, KNNClassifier, NaiveBayes, open_model, read_table, save_model
+from foldwise import (
+    Column,
+    DateFeatures,
+    KNNClassifier,
+    NaiveBayes,
+    Schema,
+    Table,
+    TableEncoder,
+    open_model,
+    read_table,
+    save_model,
+)
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models import catalogue, outline
+from foldwise.models.preprocessing import as_frame, date_features
 
 FRAME = pl.DataFrame(
     {
@@ -220,3 +233,34 @@ def test_models_that_take_no_dates_name_what_converts_them():
     for model in (NaiveBayes(), KNNClassifier()):
         with pytest.raises(InputError, match="DateFeatures or TableEncoder"):
             model.fit(frame, ["a", "b"] * 5)
+
+
+def test_timestamps_at_midnight_have_no_hour() -> None:
+    days = pd.DataFrame({"sold": pd.to_datetime(["2026-01-05", None, "2026-03-01"]), "y": [1.0, 2.0, 3.0]})
+    late = pd.DataFrame({"sold": pd.to_datetime(["2026-01-05 12:00", None, "2026-03-01 00:00"]), "y": [1.0, 2.0, 3.0]})
+    plain = pl.DataFrame({"sold": [dt.date(2026, 1, 5), None, dt.date(2026, 3, 1)]})
+    found = DateFeatures().fit(days[["sold"]])
+    names = list(found.get_feature_names_out())
+    assert not any("hour" in name for name in names)
+    assert names == list(DateFeatures().fit(plain).get_feature_names_out())
+    np.testing.assert_array_equal(found.transform(days[["sold"]]), found.transform(plain))
+    assert found.transform(late[["sold"]]).shape == (3, len(names))  # training rows decide
+    for usual in (DateFeatures().fit(late[["sold"]]), DateFeatures(days=[]).fit(days[["sold"]])):
+        assert "sold_hour" in list(usual.get_feature_names_out())
+    for encoding in ("scaled", "trees", "codes"):
+        roles = {"sold": "date", "y": "number"}
+        assert not any("hour" in name for name in TableEncoder(encoding, roles=roles).fit(days).get_feature_names_out())
+        assert any("hour" in name for name in TableEncoder(encoding, roles=roles).fit(late).get_feature_names_out())
+
+
+def test_all_folds_of_a_run_have_the_same_features() -> None:
+    at = [dt.datetime(2026, 1, 1) + dt.timedelta(days=i) for i in range(40)]
+    midnight = Table(pl.DataFrame({"at": at}), None, Schema((Column("at", "date"),)), "table")
+    about = outline(replace(midnight, y=np.array(["a", "b"] * 20), target="y"))
+    assert about.date_shapes == {"at": "date"}
+    for one in (as_frame(about), date_features(about)):
+        assert one.days == ["at"]
+    at[7] = dt.datetime(2026, 1, 8, 12)
+    noon = replace(midnight, X=pl.DataFrame({"at": at}), y=np.array(["a", "b"] * 20), target="y")
+    assert outline(noon).date_shapes == {"at": "datetime"}
+    assert date_features(outline(noon)).fit(midnight.X).shapes_ == {"at": "datetime"}  # rows of a fold without hours

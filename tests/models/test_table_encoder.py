@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn import model_selection
+from sklearn import config_context, model_selection
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -18,6 +18,7 @@ from sklearn.utils import all_estimators
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from foldwise import TableEncoder, cross_val_score, open_model, read_table, save_model
+from foldwise.errors import InputError
 from foldwise.models import for_trees, native, outline, scaled
 from tests.slow import slow
 
@@ -163,6 +164,22 @@ def test_roles_can_be_set() -> None:
         TableEncoder(roles={"id": "key"}).fit(X)
     with pytest.raises(ValueError, match="encoding must be"):
         TableEncoder("hot").fit(X)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_texts_become_frames_if_these_are_wanted(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = mixed()
+    plain = TableEncoder(roles={"text": "text"}).fit(X, y)
+    encoder = TableEncoder(roles={"text": "text"}).set_output(transform=library)
+    frame = encoder.fit_transform(X, y)
+    assert list(frame.columns) == list(plain.get_feature_names_out())
+    np.testing.assert_array_equal(frame.to_numpy(), plain.transform(X).toarray())
+    np.testing.assert_array_equal(encoder.transform(X).to_numpy(), frame.to_numpy())
+    with config_context(transform_output=library):
+        assert type(plain.transform(X)) is type(frame)
+    monkeypatch.setattr("foldwise.models.table_encoder.MOST_CELLS", 10)
+    with pytest.raises(InputError, match=r"because the texts of 'text' have many words.*roles={'text': 'drop'}"):
+        encoder.transform(X)
 
 
 def test_arrays_and_frames_of_any_library_are_encoded_alike() -> None:

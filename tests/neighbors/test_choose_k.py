@@ -86,6 +86,9 @@ def test_regression(rng):
     found = choose_k(X, X[:, 0], ks=[1, 5], estimator=KNNRegressor(), nested=False)
     assert found.metric == "r2"
     assert found.scores.shape == (2, 50)
+    usual = choose_k(X, X[:, 0], ks=[1, 5], nested=False)  # the target decides
+    assert usual.metric == "r2"
+    np.testing.assert_array_equal(usual.scores, found.scores)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from foldwise import find_factors, find_outliers, map_table, rank_rows, read_table, similar
+from foldwise.errors import FoldwiseError
 
 RNG = np.random.default_rng(0)
 FRAME = pl.DataFrame(
@@ -48,3 +49,27 @@ def test_the_library_is_that_of_the_table(name, kind):
 def test_arrays_and_tables_give_polars():
     assert type(rank_rows(FRAME.select("a", "b").to_numpy()).to_frame()) is pl.DataFrame
     assert type(rank_rows(read_table("examples/weather.csv")).to_frame()) is pl.DataFrame
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_frames_have_the_index_of_the_pandas_table(name):
+    table = TABLES[pd.DataFrame]
+    found = FOUND[name](table)
+    assert found.index.tolist() == table.index[found["row"]].tolist()
+    plain = table.reset_index(drop=True)
+    assert FOUND[name](plain).index.tolist() == FOUND[name](plain)["row"].tolist()
+
+
+def test_texts_say_position_if_the_index_is_another():
+    table = TABLES[pd.DataFrame].copy()
+    table.iloc[3, 0] = 500.0
+    outliers, ranking, alike = find_outliers(table), rank_rows(table), similar(table, 3, 2)
+    assert outliers.rows[0] == 3
+    assert "row 3 (position): " in str(outliers)
+    assert "(position)" in str(ranking)
+    assert "most similar to row 3 (position)" in str(alike)
+    with pytest.raises(FoldwiseError, match=r"row must be from 0 to 39, got 103.*row=X.index.get_loc\(label\)"):
+        similar(table, 103)
+    plain = table.reset_index(drop=True)
+    for found in (find_outliers(plain), rank_rows(plain), similar(plain, 3, 2), find_outliers(FRAME)):
+        assert "position" not in str(found)

@@ -27,6 +27,7 @@ from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
 from foldwise.data.reading.declarations import STORED, base_kind
 from foldwise.data.schema import listing
+from foldwise.data.target import written_labels
 from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
@@ -179,7 +180,7 @@ def batches_for(
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
     """Return the costs to decide by. They must name the classes of the model."""
-    classes = model.classes_.tolist()
+    classes = written_labels(model.classes_).tolist()
     if costs is None:
         stored = model.metadata.get("costs")
         if stored is None:
@@ -214,7 +215,7 @@ class Predictor:
 
     def __init__(self, model: StoredModel, costs: CostMatrix | None, keep: tuple[str, ...]) -> None:
         self._model, self._costs, self._keep = model, costs, keep
-        self._classes = model.classes_.tolist()
+        self._classes = written_labels(model.classes_).tolist()
         self._names = [f"{PREFIX}p_{label}" for label in self._classes]
         self._rule = CoverageRule.of_metadata(model.metadata)
         self._notes: dict[str, Note] = {}

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from foldwise.data.frames import as_polars, as_series
 from foldwise.data.target import refuse_lengths, refuse_several
+from foldwise.data.view import frame_of, is_frame
 from foldwise.errors import FoldwiseTypeError, InputError
 
 NAME = "target"  # of a target without a name
@@ -37,6 +38,9 @@ def with_target(X: Any, y: Any, target: str | None = None) -> tuple[pl.DataFrame
     if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) == 2:
         raise InputError("X must have rows and columns, but has one dimension, and y has two.", "pass X first, then y.")
     refuse_several(y)
+    if is_frame(y):  # of one column
+        own: Any = frame_of(y).columns[0]
+        y = as_polars(y).to_series().alias(own if isinstance(own, str) else "")  # pandas numbers columns without names
     frame = as_polars(X)
     name = str(target if target is not None else getattr(y, "name", None) or NAME)
     if name in frame.columns:

@@ -21,7 +21,7 @@ from foldwise.data.notes import Note, counted
 from foldwise.data.reading.table_source import TableSource
 from foldwise.data.schema import Schema, choose_among, listing
 from foldwise.data.table import Table
-from foldwise.data.target import encode_target, task_of
+from foldwise.data.target import encode_target, task_of, written_labels
 from foldwise.data.view import view_of_frame
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
@@ -174,7 +174,7 @@ def make_task(
     else:
         check_target(read)
         encoded = encode_target(read.y, read.X.height)
-        classes, y = plain_labels(encoded.classes), encoded.codes
+        classes, y = encoded.classes, encoded.codes
         check_classes(classes, y, target)
     features = without(read, list(named.values()))
     used = [
@@ -369,11 +369,6 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
         )
 
 
-def plain_labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """Convert booleans to text, because a model file stores text and numbers."""
-    return np.array([str(one) for one in classes.tolist()]) if classes.dtype == bool else classes
-
-
 def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
     """Read the costs and check that they name exactly the classes of the target."""
     if isinstance(costs, CostMatrix):
@@ -432,8 +427,8 @@ def held_out_of(table: Table, classes: NDArray[Any], columns: Sequence[str], wei
                 "replace other values, or remove these rows.",
             )
         return HeldOutTable(table.X.select(columns), y.astype(np.float64), weighed)
-    labels = plain_labels(np.asarray(table.y)).tolist()
-    index = {one: k for k, one in enumerate(classes.tolist())}
+    labels = written_labels(table.y).tolist()  # booleans may be text in another table
+    index = {one: k for k, one in enumerate(written_labels(classes).tolist())}
     unseen = sorted({one for one in labels if one not in index}, key=str)
     if all(one in unseen for one in set(labels)):
         raise InputError(

@@ -15,10 +15,10 @@ from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families.protocol import AnyView, Setting
 from foldwise.data.arguments import above_zero, at_least_zero, column_index, one_of, whole_at_least
-from foldwise.data.columns import check_comparable, warn_of_broken_levels
+from foldwise.data.columns import check_comparable
 from foldwise.data.levels import are_text
+from foldwise.data.number_objects import warn_of_number_objects
 from foldwise.data.schema import Column, Schema, listing
-from foldwise.data.view import View
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.counts import Counts
 
@@ -190,8 +190,8 @@ def check_same_kinds(a: NaiveBayesFacts, b: NaiveBayesFacts, blocks: tuple[Famil
                 )
 
 
-def check_levels(facts: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema: Schema, table: AnyView) -> None:
-    """Raise for declared levels that no value can match; warn of numbers that are categories only by their type."""
+def check_levels(facts: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema: Schema) -> None:
+    """Raise for declared levels that no value can match."""
     for block, summary in zip(blocks, facts.summaries, strict=True):
         if not isinstance(summary, Counts):
             continue
@@ -199,9 +199,18 @@ def check_levels(facts: NaiveBayesFacts, blocks: tuple[FamilyBlock, ...], schema
             column = schema.columns[j]
             if column.levels:
                 check_comparable(column.name, column.levels, are_text(counts.levels))
-            if isinstance(table, View):
-                hint = f"pass families={{{column.name!r}: 'gaussian'}}"
-                warn_of_broken_levels(table.sources[j], counts.levels, hint)
+
+
+def warn_of_objects(table: AnyView, families: Any) -> None:
+    """Warn of numbers that are categories only by the type of their column, not because `families` says so."""
+    if isinstance(families, Schema) or (families not in ("auto", "best") and not isinstance(families, Mapping)):
+        return
+    given = families if isinstance(families, Mapping) else {}
+
+    def is_declared(j: int, name: str) -> bool:
+        return given.get(name, given.get(j, "auto")) not in ("auto", "best")
+
+    warn_of_number_objects(table, "declare its distribution family with families= or a Schema", is_declared)
 
 
 def merge_schemas(schema: Schema, columns: tuple[Column, ...]) -> Schema:

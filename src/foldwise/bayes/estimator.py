@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.arrays import Floats
 from foldwise.bayes.assignment import wants_best
+from foldwise.bayes.checks import warn_of_objects
 from foldwise.bayes.entry_params import entry_of
 from foldwise.bayes.explanation import Explanation, Explanations
 from foldwise.bayes.families.protocol import Factor, Fraction, Parameter
@@ -328,8 +329,10 @@ class NaiveBayes(NaiveBayesLearner):
         if set(fit_params) - {"sample_weight"} or (np.ndim(weight) > 0 and np.shape(weight) != (len(y),)):
             return None  # fit raises the error
         session = NaiveBayesSession(self, X, y, fit_params)
-        # whether such a column is valid depends on the rows of a split, so each split is refitted
-        return None if mixes_text_and_numbers(session.table) else session
+        if mixes_text_and_numbers(session.table):
+            return None  # whether such a column is valid depends on the rows of a split, so each split is refitted
+        warn_of_objects(session.table, self.families)
+        return session
 
     def smooth_names(self) -> frozenset[str]:
         """Name the parameters that the out-of-fold loss is a smooth function of, for searches by gradients.

@@ -24,6 +24,7 @@ from foldwise.bayes.checks import (
     check_setting,
     check_some_weight,
     merge_schemas,
+    warn_of_objects,
 )
 from foldwise.bayes.entry_params import EntryParams
 from foldwise.bayes.facts import NaiveBayesFacts
@@ -121,9 +122,10 @@ class NaiveBayesLearner(ClassifierMixin, EntryParams):  # type: ignore[misc]
             check_classes(target.classes)
             check_some_weight(weights)
         if first:
+            warn_of_objects(table, self.families)
             fresh._assign(table, fresh._choose(X, table, target, weights))
         facts = NaiveBayesFacts.learn(table, target, weights, fresh._blocks, self.n_jobs)
-        check_levels(facts, fresh._blocks, fresh.schema_, table)
+        check_levels(facts, fresh._blocks, fresh.schema_)
         if not first:
             facts = fresh._merge(self, facts, table.columns)
         fresh._declared = declared

@@ -20,7 +20,7 @@ from foldwise.data.schema import Schema
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View
 from foldwise.errors import FoldwiseError, InputError
-from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles
+from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles, warn_of_objects
 from foldwise.neighbors.parameters import check_distance, check_metric
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import MetricSpace, learn_space
@@ -132,6 +132,7 @@ class KMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.metric == "auto" and self._roles.metric == "euclidean" and has_missing(table):
             self._roles = column_roles(table, "gower", self.categorical)
         distance = check_distance(self._roles, 2.0, None, None, None)
+        warn_of_objects(table, self.metric, self.categorical)
         rows = self._roles.encode(table)
         space = learn_space(distance, rows)
         random = check_random_state(self.random_state)

@@ -5,7 +5,6 @@ The codes of a column with L levels are 0 to L-1 for the levels, L for a missing
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from foldwise.data.cells import Reader
 from foldwise.data.levels import are_text, as_level, is_missing
 from foldwise.data.schema import Column, Level
-from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 
 CellSource = NDArray[Any] | Reader
 NUMPY_TYPES = frozenset(
@@ -368,18 +367,6 @@ def as_number(value: Any, name: str, row: int) -> float:
             hint,
         )
     return float(value)
-
-
-def warn_of_broken_levels(source: ColumnSource, levels: Sequence[Level], hint: str) -> None:
-    """Warn if measurements would be treated as categories because of their type."""
-    broken = [v for v in levels if isinstance(v, float) and not v.is_integer()]
-    if isinstance(source, ObjectColumn) and broken and are_text(levels) is False:
-        warnings.warn(
-            f"column {source.column.name!r} contains numbers such as {broken[0]!r} but has the type object, so each "
-            f"number becomes a category. Hint: convert the column to float, or {hint}.",
-            FoldwiseWarning,
-            stacklevel=4,
-        )
 
 
 def sources_of_frame(frame: nw.DataFrame[Any], names: Sequence[str]) -> list[ColumnSource]:

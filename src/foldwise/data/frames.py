@@ -64,12 +64,30 @@ def library_of(X: Any) -> str:
     return str(frame.implementation.value) if frame.implementation.value in ("pandas", "pyarrow") else "polars"
 
 
-def frame_in(library: Any, frame: pl.DataFrame) -> Any:
-    """Convert a frame to pandas or pyarrow, or leave it a polars frame. Whole numbers and texts stay what they are."""
+def frame_in(library: Any, frame: pl.DataFrame, index: Any = None) -> Any:
+    """Convert a frame to pandas, with an index, or to pyarrow, or leave it a polars frame.
+
+    Whole numbers and texts stay what they are.
+    """
     if library == "polars":
         return frame
     columns = {one.name: one.to_numpy() if one.dtype.is_numeric() else one.to_list() for one in frame}
-    return nw.from_dict(columns, backend=library).to_native()
+    found = nw.from_dict(columns, backend=library).to_native()
+    if index is not None:
+        found.index = index
+    return found
+
+
+def pandas_index(X: Any) -> Any:
+    """Return the index of a pandas frame; None for any other table."""
+    X = X.to_native() if isinstance(X, nw.DataFrame) else X
+    return X.index if nw.dependencies.is_pandas_dataframe(X) else None
+
+
+def position_word(index: Any) -> str:
+    """Return a word that follows positions of rows, if a pandas index could be meant too; empty otherwise."""
+    pandas: Any = nw.dependencies.get_pandas()
+    return "" if index is None or index.equals(pandas.RangeIndex(len(index))) else " (position)"
 
 
 def as_series(name: str, values: Any) -> pl.Series:

@@ -255,6 +255,16 @@ def object_array(labels: list[Any]) -> NDArray[Any]:
     return array
 
 
+def written_labels(labels: Any) -> NDArray[Any]:
+    """Return booleans as text, as reports and files of predictions write them, and other labels as they are.
+
+    >>> written_labels([False, True]).tolist(), written_labels([0, 1]).tolist()
+    (['False', 'True'], [0, 1])
+    """
+    array = np.asarray(labels)
+    return array.astype(str) if array.dtype == bool else array
+
+
 def recode(target: Target, classes: NDArray[Any], hint: str) -> Target:
     """Return the same labels as indices into other classes."""
     index = {label: i for i, label in enumerate(classes.tolist())}

@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
 
 from foldwise.data.html import html_table
+from foldwise.data.number_objects import warning_once
 from foldwise.errors import FoldwiseTypeError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.metrics.protocol import SearchMetric
@@ -149,15 +150,16 @@ def nested_cv(
     planned = runs_on_session(search)
     check_single(scoring)
     check_fit_params("nested_cv", search, fit_params)
-    procedure = Procedure(search, X, y, scoring=scoring, groups=groups, fit_params=fit_params) if planned else None
-    splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
-    if procedure is not None:
-        tested = procedure.on(splits)
-        return gathered(tested, splits, procedure.metric, procedure.score_name, same_metric=procedure.chooses_alike)
-    scorer = None if scoring is None else scorer_of(scoring, search)
-    searched, scores = zip(
-        *(by_fitting(search, X, y, split, groups, fit_params, scorer) for split in splits), strict=True
-    )
+    with warning_once():
+        procedure = Procedure(search, X, y, scoring=scoring, groups=groups, fit_params=fit_params) if planned else None
+        splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=is_classifier(search.estimator))
+        if procedure is not None:
+            tested = procedure.on(splits)
+            return gathered(tested, splits, procedure.metric, procedure.score_name, same_metric=procedure.chooses_alike)
+        scorer = None if scoring is None else scorer_of(scoring, search)
+        searched, scores = zip(
+            *(by_fitting(search, X, y, split, groups, fit_params, scorer) for split in splits), strict=True
+        )
     models = sum(one.models + 1 for one in searched)
     tested = ProcedureScores(np.array(scores), None, searched, models)
     name = search_score_name(search)

@@ -23,7 +23,8 @@ from foldwise.evaluation.estimates import StudentSpread, check_level
 from foldwise.evaluation.label_names import find, names_of
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value_metric
 from foldwise.evaluation.metrics.metric import PredictionBatch
-from foldwise.evaluation.metrics.registry import METRICS
+from foldwise.evaluation.metrics.registry import ALIASES, METRICS
+from foldwise.evaluation.predicted_classes import class_predictions
 from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.evaluation.slice_scores import LEAST_OF_CLASS, SliceScore, SliceScores, SliceVerdict
 from foldwise.evaluation.slicing import BINS, TableSlice, slices_of
@@ -59,7 +60,9 @@ def score_slices(
     y : array-like of shape (n_rows,)
         The true classes or values.
     predicted : array-like of shape (n_rows, n_classes) or (n_rows,)
-        Probabilities of classes, or predicted values of a quantity, for rows that the model was not trained on.
+        Probabilities of classes, or predicted values of a quantity, for rows that the model was not trained on. For two
+        classes, the probabilities of the second class are enough. Predicted labels of classes are scored by metrics of
+        labels, such as accuracy.
     columns : frame of n_rows rows
         The columns to cut by. They need not be columns of the model.
     slices : str or list of str, default None
@@ -114,6 +117,11 @@ def score_slices(
     check_level(level)
     whole_at_least("least_rows", least_rows, 2)
     frame = as_polars(columns)
+    labels_only = False
+    if np.ndim(predicted) == 1 and len(predicted):
+        about_classes = classes is not None or positive is not None or costs is not None or names_class_metric(metrics)
+        found = class_predictions(y, predicted, classes, about_classes=about_classes)
+        predicted, labels_only = (predicted, False) if found is None else found
     rows, known = scored(y, predicted, weights, groups, classes)
     if frame.height != len(rows.truth):
         raise InputError(
@@ -123,7 +131,7 @@ def score_slices(
     index = None if positive is None else find(positive, names_of(known))
     if positive is not None and index is None:
         raise InputError(f"positive must be one of the classes, got {positive!r}.", f"choose among {listing(known)}.")
-    chosen = chosen_metrics(metrics, known, costs, index)
+    chosen = chosen_metrics(metrics, known, costs, index, labels_only=labels_only)
     return slice_scores(rows, chosen, frame, names, positive=index, bins=bins, least_rows=least_rows, level=level)
 
 
@@ -171,9 +179,26 @@ def scored(y: Any, predicted: Any, weights: Any, groups: Any, classes: Any) -> t
     return ScoredRows(truth, given, weighed, np.zeros(len(truth), dtype=np.intp), codes), known
 
 
-def chosen_metrics(metrics: Any, classes: Sequence[Any], costs: Any, positive: int | None) -> list[Metric]:
-    """The metrics of a result, and the cost if there are costs."""
+def names_class_metric(metrics: Any) -> bool:
+    """Whether a metric of classes is among those that were asked for."""
+    wanted = [] if metrics is None else [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    names = [ALIASES.get(one, one) for one in wanted if isinstance(one, str)]
+    asked = [METRICS[name] for name in names if name in METRICS]
+    return any(one.task == "classification" for one in [*asked, *(one for one in wanted if isinstance(one, Metric))])
+
+
+def chosen_metrics(
+    metrics: Any, classes: Sequence[Any], costs: Any, positive: int | None, *, labels_only: bool = False
+) -> list[Metric]:
+    """The metrics of a result, and the cost if there are costs. Labels have only metrics of labels."""
     labels = np.asarray(classes)
+    if labels_only and metrics in (None, "all"):
+        metrics = [
+            one.name
+            for one in METRICS.values()
+            if one.need == Need.LABELS and (metrics == "all" or one.name in CLASS_METRICS)
+        ]
+        metrics = [one for one in metrics if len(classes) == 2 or not METRICS[one].two_classes]
     if metrics == "all":
         metrics = [one.name for one in METRICS.values() if (one.task == "classification") == bool(classes)]
         metrics = [one for one in metrics if len(classes) == 2 or not METRICS[one].two_classes]
@@ -184,6 +209,12 @@ def chosen_metrics(metrics: Any, classes: Sequence[Any], costs: Any, positive: i
     found = [one if isinstance(one, Metric) else class_metric(one, labels, costs, positive) for one in wanted]
     if costs is not None and all(one.name != "cost" for one in found):
         found.append(cost_metric(costs, labels))
+    beyond = [one.name for one in found if one.need != Need.LABELS] if labels_only else []
+    if beyond:
+        raise InputError(
+            f"predicted contains labels, but {listing(beyond)} must be computed from probabilities.",
+            "pass the output of predict_proba, or choose metrics of labels, such as 'accuracy'.",
+        )
     return found
 
 

@@ -18,7 +18,7 @@ from foldwise.data.schema import Column
 from foldwise.data.table import Table
 from foldwise.data.target import Task, encode_target, number_target, task_of
 from foldwise.errors import InputError
-from foldwise.models.date_features import shape_of_column
+from foldwise.models.date_features import at_midnight, shape_of_column
 
 Role = Literal["number", "category", "text", "date"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -199,6 +199,7 @@ def date_columns(table: Table, roles: Mapping[str, str]) -> tuple[dict[str, str]
     """Say what each date column contains, and how the dates of text columns are written."""
     dates, formats = [name for name, role in roles.items() if role == "date"], table.date_formats
     shapes = {name: str(shape_of_column(table.X[name], formats.get(name))) for name in dates}
+    shapes |= {name: "date" for name in dates if at_midnight(table.X[name])}
     return shapes, {name: form for name, form in formats.items() if name in shapes}
 
 

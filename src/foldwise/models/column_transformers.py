@@ -191,6 +191,8 @@ class KeepColumns(ColumnTransform):
     Infinite values of float columns become the smallest or largest finite number of the training rows.
     """
 
+    days: Sequence[str] | None = ()  # of models that earlier versions stored
+
     def __init__(
         self,
         columns: Sequence[str],
@@ -198,18 +200,20 @@ class KeepColumns(ColumnTransform):
         dates: Sequence[str] = (),
         parts: Sequence[str] = PLAIN_PARTS,
         formats: Mapping[str, str] | None = None,
+        days: Sequence[str] | None = None,
     ) -> None:
         self.columns = columns
         self.dates = dates
         self.parts = parts
         self.formats = formats
+        self.days = days
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the range of numeric columns."""
         frame = self._select(X)
         self._first_view(frame.to_native())
         if self.dates:
-            features = DateFeatures(parts=self.parts, formats=self.formats)
+            features = DateFeatures(parts=self.parts, formats=self.formats, days=self.days)
             self.date_features_ = features.fit(frame.select(self.dates).to_native())
         self.reach_: dict[str, list[float]] = {}
         for name in self.columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -35,8 +36,9 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn dates, times and durations into numbers.
 
     A date gives the days since the earliest date of the training rows, the year, the month and the weekday. A timestamp
-    also gives the hour, with minutes as a fraction. A time of day gives the hour, and a duration its seconds. Months,
-    weekdays and hours also become points on a circle, because December is as near to January as to November.
+    also gives the hour, with minutes as a fraction, unless all are at midnight. A time of day gives the hour, and a
+    duration its seconds. Months, weekdays and hours also become points on a circle, because December is as near to
+    January as to November.
 
     Timestamps with time zones are compared in UTC, but month, weekday and hour are those of the local time as it is
     written. Missing cells are NaN. A column without any value in the training rows becomes 0. There is no calendar of
@@ -50,6 +52,9 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         How dates in a text column are written, such as `{"day": "%d.%m.%Y"}`; "iso" means 2026-01-31 with any time of
         day and zone, "time" a time of day, and "duration" durations such as 36:15:00. By default one format must fit
         all training rows.
+    days : list of str, default=None
+        Columns of timestamps whose time of day is not used. By default, those whose training rows are all at midnight,
+        as pandas reads days without a time.
 
     Attributes
     ----------
@@ -77,9 +82,18 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [[0.0, 1.0, 1.0], [55.0, 3.0, 7.0]]
     """
 
-    def __init__(self, *, parts: Sequence[str] = PARTS, formats: Mapping[str, str] | None = None) -> None:
+    days: Sequence[str] | None = ()  # of models that earlier versions stored
+
+    def __init__(
+        self,
+        *,
+        parts: Sequence[str] = PARTS,
+        formats: Mapping[str, str] | None = None,
+        days: Sequence[str] | None = None,
+    ) -> None:
         self.parts = parts
         self.formats = formats
+        self.days = days
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the earliest date of each column, and how text is written.
@@ -112,7 +126,9 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             form = self._format_of(column)
             if form is not None:
                 self.formats_[column.name] = form
-            self.shapes_[column.name] = shape_of_column(column, form)
+            shape = shape_of_column(column, form)
+            is_day = at_midnight(column) if self.days is None else column.name in self.days
+            self.shapes_[column.name] = "date" if shape == "datetime" and is_day else shape
             days = days_of(column, form) if self.shapes_[column.name] in ("date", "datetime") else np.empty(0)
             self.reference_[column.name] = float(np.nanmin(days)) if np.isfinite(days).any() else 0.0
         return self
@@ -248,6 +264,18 @@ def shape_of_column(column: pl.Series, form: str | None) -> Shape:
     if column.dtype == pl.Date:
         return "date"
     return "datetime" if isinstance(column.dtype, pl.Datetime) or form is None else shape_of(form)
+
+
+def at_midnight(column: pl.Series) -> bool:
+    """Whether a column contains timestamps, and all of them are at midnight.
+
+    >>> import datetime as dt
+    >>> at_midnight(pl.Series([dt.datetime(2026, 1, 5), None])), at_midnight(pl.Series([dt.datetime(2026, 1, 5, 12)]))
+    (True, False)
+    """
+    if not isinstance(column.dtype, pl.Datetime) or column.null_count() == len(column):
+        return False
+    return bool((column.dt.time().drop_nulls() == dt.time.min).all())
 
 
 def readable(column: pl.Series, name: str, form: str | None) -> pl.Series:

@@ -161,13 +161,18 @@ def as_frame(outline: Outline, *roles: Role, parts: Sequence[str] = PLAIN_PARTS)
     >>> as_frame(outline(table), "number").fit_transform(table.X).columns
     ['temperature', 'humidity']
     """
-    formats = dict(outline.date_formats)
-    return KeepColumns(outline.columns(*roles), dates=outline.columns("date"), parts=parts, formats=formats)
+    dates, formats = outline.columns("date"), dict(outline.date_formats)
+    return KeepColumns(outline.columns(*roles), dates=dates, parts=parts, formats=formats, days=days_of(outline))
 
 
 def date_features(outline: Outline, parts: Sequence[str] = PLAIN_PARTS) -> DateFeatures:
     """Convert dates to numbers, with the formats of text columns that were found in the whole table."""
-    return DateFeatures(parts=parts, formats=dict(outline.date_formats))
+    return DateFeatures(parts=parts, formats=dict(outline.date_formats), days=days_of(outline))
+
+
+def days_of(outline: Outline) -> list[str]:
+    """The columns whose time of day is not used, decided by the whole table: all folds have the same features."""
+    return [name for name, shape in outline.date_shapes.items() if shape == "date"]
 
 
 def imputer(fill: str = "median") -> SimpleImputer:

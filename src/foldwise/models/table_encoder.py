@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn import config_context
+from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.data.arguments import one_of
 from foldwise.data.frames import as_polars
-from foldwise.data.schema import Schema
+from foldwise.data.schema import Schema, listing
 from foldwise.data.table import Table
 from foldwise.data.target import encode_target, number_target, refuse_several, task_of
 from foldwise.data.validation import validate_table
@@ -35,6 +35,7 @@ from foldwise.models.date_features import DateFeatures
 from foldwise.models.preprocessing import for_trees, native, scaled
 from foldwise.models.target_encoding import ClassRateEncoder, MeanEncoder
 
+MOST_CELLS = 1 << 27  # of a frame made of a sparse matrix: 1 GB
 ENCODINGS = ("scaled", "trees", "codes")
 KINDS = {"number": "numeric", "category": "categorical", "date": "date"}  # of declared columns
 
@@ -59,7 +60,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         called x0, x1, …
     n_words : int, default 20000
         Largest number of words per text column with `encoding="scaled"`. The result is a sparse matrix if there are
-        texts.
+        texts, and dense if `set_output` asks for frames.
 
     Attributes
     ----------
@@ -159,7 +160,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         validate_table(self, X, tuple(self._names))
         with config_context(transform_output="default"):
-            return self.transformer_.transform(as_polars(X))
+            found = self.transformer_.transform(as_polars(X))
+        return self._for_output(found)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name the encoded columns after the columns and levels that they come from.
@@ -199,9 +201,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.transformer_ = make.get(self.encoding, lambda: native(about))()
         with config_context(transform_output="default"):
             if encode:
-                return self.transformer_.fit_transform(frame, y)
-            self.transformer_.fit(frame, y)
-        return None
+                found = self.transformer_.fit_transform(frame, y)
+            else:
+                self.transformer_.fit(frame, y)
+        return self._for_output(found) if encode else None
+
+    def _for_output(self, found: Any) -> Any:
+        """Return a dense array if `set_output` wants a frame, which cannot hold a sparse matrix."""
+        configured = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if not sp.issparse(found) or (configured or get_config()["transform_output"]) == "default":
+            return found
+        matrix: Any = found  # scipy's type is an abstract base
+        n_rows, n_columns = matrix.shape
+        if n_rows * n_columns > MOST_CELLS:
+            texts = [name for name, role in self.roles_.items() if role == "text"]
+            raise InputError(
+                f"a frame of {n_rows:,} rows and {n_columns:,} columns would take {n_rows * n_columns * 8 / 1e9:.1f} "
+                f"GB, because the texts of {listing(texts)} have many words.",
+                f"keep the sparse matrix with set_output(transform='default'), lower n_words, or pass "
+                f"roles={{{texts[0]!r}: 'drop'}}.",
+            )
+        return matrix.toarray()
 
     def _outline(self, frame: pl.DataFrame, y: Any) -> Outline:
         """Decide the roles of the columns, without looking at the target."""

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from foldwise.data.arguments import whole_at_least
 from foldwise.data.html import html_table
-from foldwise.data.target import refuse_several
+from foldwise.data.target import refuse_several, task_of
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.estimates import check_level
 from foldwise.evaluation.intervals import corrected_ends, share_tested
@@ -28,7 +28,7 @@ from foldwise.folds.progress import Progress
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import freeze_splits
 from foldwise.folds.tolerance import tolerance
-from foldwise.neighbors.estimators import KNNClassifier
+from foldwise.neighbors.estimators import KNNClassifier, KNNRegressor
 from foldwise.tuning import GridSearchCV
 
 
@@ -189,7 +189,8 @@ def choose_k(
     ks : iterable of int, default range(1, 31)
         The numbers of neighbors.
     estimator : estimator, optional
-        Any estimator with a parameter `n_neighbors`, or a pipeline that ends in one. Default: `KNNClassifier()`.
+        Any estimator with a parameter `n_neighbors`, or a pipeline that ends in one. Default:
+        `KNNClassifier()`, or `KNNRegressor()` for a quantity: numbers with decimals, or more than 20 different ones.
     cv : int, splitter or iterable, optional
         Splits, as in scikit-learn's `GridSearchCV`. Default: 50 random splits with 80% training rows, stratified by
         class for a classifier.
@@ -229,7 +230,8 @@ def choose_k(
         raise InputError(
             "ks must contain at least one number of neighbors, got none.", "pass range(1, 31), for example."
         )
-    model = KNNClassifier() if estimator is None else clone(estimator)
+    usual = KNNRegressor if estimator is None and task_of(y) == "regression" else KNNClassifier
+    model = usual() if estimator is None else clone(estimator)
     name = f"{model.steps[-1][0]}__n_neighbors" if isinstance(model, Pipeline) else "n_neighbors"
     if name not in model.get_params():
         raise InputError(

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.data.arguments import column_index
-from foldwise.data.columns import ObjectColumn, warn_of_broken_levels
+from foldwise.data.columns import ObjectColumn
 from foldwise.data.levels import sort_levels
+from foldwise.data.number_objects import warn_of_number_objects
 from foldwise.data.schema import Level, listing
 from foldwise.data.validation import validate_table
 from foldwise.data.view import View, view_of_array
@@ -141,9 +142,16 @@ def column_roles(table: View, metric: str, categorical: Sequence[Any] | None) ->
     numbers = tuple(j for j in range(len(columns)) if j not in as_codes)
     categories = tuple(sorted(as_codes))
     levels = tuple(sort_levels(table.sources[j].distinct(0, table.n_rows)) for j in categories)
-    for j, known in zip(categories, levels, strict=True):
-        warn_of_broken_levels(table.sources[j], known, "choose a numeric distance, such as metric='euclidean'")
     return ColumnRoles(metric, names, numbers, categories, levels)
+
+
+def warn_of_objects(table: View, metric: Any, categorical: Any) -> None:
+    """Warn of numbers that are categories only by the type of their column, unless `categorical` names it."""
+    if metric not in ("auto", *MIXED):
+        return
+    declared = categorical if isinstance(categorical, list | tuple) else ()
+    hint = "choose a numeric distance, such as metric='euclidean', or list it in categorical="
+    warn_of_number_objects(table, hint, lambda j, name: j in declared or name in declared)
 
 
 def check_range(numbers: NDArray[np.float64], names: Sequence[str], greatest: float) -> None:

@@ -17,7 +17,7 @@ from foldwise.data.schema import Level, Schema
 from foldwise.data.target import Target
 from foldwise.data.view import View
 from foldwise.neighbors.distance import MIXED
-from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles, dense_table
+from foldwise.neighbors.encoding import ColumnRoles, EncodedRows, column_roles, dense_table, warn_of_objects
 from foldwise.neighbors.parameters import (
     VotingParams,
     check_distance,
@@ -84,6 +84,7 @@ class NeighborsBase(BaseEstimator):  # type: ignore[misc]
         check_jobs(self.n_jobs)
         roles = column_roles(table, check_metric(self.metric, self.scale, self.pca), self.categorical)
         distance = check_distance(roles, self.p, self.scale, self.column_weights, self.pca)
+        warn_of_objects(table, self.metric, self.categorical)
         rows = roles.encode(table, distance.p)
         if weights is not None:
             rows = rows.take(weights.rows)

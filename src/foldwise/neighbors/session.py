@@ -28,7 +28,7 @@ from foldwise.folds.model_session import IndexedAnswer, ModelSession
 from foldwise.folds.neighbor_lists import LazyLists, ListStore, NeighborLists, SearchRows
 from foldwise.folds.protocol import Answer, Failure, Labels, Need, Params, Rows, TargetValues
 from foldwise.neighbors.distance import DistanceSpec
-from foldwise.neighbors.encoding import EncodedRows, column_roles, dense_table
+from foldwise.neighbors.encoding import EncodedRows, column_roles, dense_table, warn_of_objects
 from foldwise.neighbors.parameters import VotingParams, check_distance, check_metric, check_voting
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
@@ -282,4 +282,5 @@ def open_knn(estimator: Any, X: Any, y: Any, fit_params: dict[str, Any]) -> KNNS
     table = dense_table(clone(estimator), X, None)
     if mixes_text_and_numbers(table):
         return None
+    warn_of_objects(table, estimator.metric, estimator.categorical)
     return KNNSession(estimator, X, y, table)

@@ -13,6 +13,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.callback import with_callbacks
 
 from foldwise.data.arguments import check_jobs
+from foldwise.data.number_objects import warning_once
 from foldwise.errors import InputError
 from foldwise.evaluation.failures import check_error_score
 from foldwise.evaluation.metrics import metrics_of
@@ -132,22 +133,23 @@ class FoldSearch(SearchViews):
         if routed.score is not None:
             plan = replace(plan, metrics=routed_metrics(plan.metrics, routed.score))
         check_rows(search.estimator, X, y, routed.fit)
-        tasks = SearchTasks(search, X, y, routed.fit)
-        running, why = (run_schedule if schedules_itself(search) else run_strategy)(plan, X, y, routed, tasks)
-        search.cv_results_ = running.results
-        search.n_splits_, search.multimetric_ = len(running.splits), running.several
-        search.strategy_ = running.plan.strategy
-        search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
-        session = running.session
-        any_shared = any(map(session.lazy, running.settings))
-        search.session_ = work_shared(session, running.settings) if any_shared else "refit"
-        search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
-        search.kept_ = gather(running.outcomes, session, len(running.settings), running.splits, why, routed.groups)
-        self._choose(running)
-        if self.compares_default and not callable(search.refit) and hasattr(search, "best_index_"):
-            search.default_tied_ = default_is_tied(search, running)
-        if search.refit:
-            self._refit(X, y, routed.fit, tasks)
+        with warning_once():
+            tasks = SearchTasks(search, X, y, routed.fit)
+            running, why = (run_schedule if schedules_itself(search) else run_strategy)(plan, X, y, routed, tasks)
+            search.cv_results_ = running.results
+            search.n_splits_, search.multimetric_ = len(running.splits), running.several
+            search.strategy_ = running.plan.strategy
+            search.scorer_ = plan.scorers if plan.several else plan.scorers["score"]
+            session = running.session
+            any_shared = any(map(session.lazy, running.settings))
+            search.session_ = work_shared(session, running.settings) if any_shared else "refit"
+            search.models_scored_, search.fits_done_ = running.models_scored, running.fits_done
+            search.kept_ = gather(running.outcomes, session, len(running.settings), running.splits, why, routed.groups)
+            self._choose(running)
+            if self.compares_default and not callable(search.refit) and hasattr(search, "best_index_"):
+                search.default_tied_ = default_is_tied(search, running)
+            if search.refit:
+                self._refit(X, y, routed.fit, tasks)
         tasks.end()
         return self
 

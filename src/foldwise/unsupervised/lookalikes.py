@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.findings import short
-from foldwise.data.frames import as_polars, frame_in, library_of
+from foldwise.data.frames import as_polars, frame_in, library_of, pandas_index, position_word
 from foldwise.data.html import html_table
 from foldwise.data.notes import counted
 from foldwise.data.schema import listing
@@ -67,9 +67,9 @@ class SimilarRows:
     Attributes
     ----------
     row : int or None
-        Index of the given row; None if it was not a row of the table.
+        Position of the given row (0 is the first row); None if it was not a row of the table.
     rows : ndarray of shape (n,)
-        Indices of the similar rows.
+        Positions of the similar rows.
     distances : ndarray of shape (n,)
         Their distances.
     columns : tuple of str
@@ -82,6 +82,8 @@ class SimilarRows:
         Columns that were not compared, each with the reason.
     library : str
         The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
+    index : pandas.Index or None
+        The index of a pandas table, which the frame has too. None for other tables.
 
     Examples
     --------
@@ -101,6 +103,7 @@ class SimilarRows:
     differences: tuple[tuple[CellDifference, ...], ...]
     left_out: Mapping[str, str]
     library: str = "polars"
+    index: Any = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -123,6 +126,7 @@ class SimilarRows:
                     "differences": pl.Series([words_of(one) for one in self.differences], dtype=pl.String),
                 }
             ),
+            None if self.index is None else self.index[self.rows],
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -147,7 +151,7 @@ class SimilarRows:
         return ax
 
     def _title(self) -> str:
-        given = "the given row" if self.row is None else f"row {self.row:,}"
+        given = "the given row" if self.row is None else f"row {self.row:,}{position_word(self.index)}"
         return f"The {counted(len(self.rows), 'row')} most similar to {given}:"
 
     def __str__(self) -> str:
@@ -179,8 +183,9 @@ def similar(table: Any, row: Any, n: int = 10, *, distance: str = "gower", n_job
     table : frame, array or Table
         The rows to search.
     row : int, mapping or frame with one row
-        The index of a row of the table, or a new row as a mapping of column names to values or as a frame. A row of the
-        table is not among its own results. Columns that a mapping does not name are missing cells.
+        The position of a row of the table (0 is the first row), or a new row as a mapping of column names to values or
+        as a frame. A row of the table is not among its own results. Columns that a mapping does not name are missing
+        cells.
     n : int, default 10
         Number of similar rows. If the table has fewer, all are returned.
     distance : {"gower", "heom"}, default "gower"
@@ -204,7 +209,7 @@ def similar(table: Any, row: Any, n: int = 10, *, distance: str = "gower", n_job
     check_jobs(n_jobs)
     n = whole_at_least("n", n, 1)
     frame, encoder, rows = encode_table(table)
-    index = index_of(row, frame.height)
+    index = index_of(row, frame.height, pandas_index(table))
     query_frame = frame[index] if index is not None else one_row(row, frame)
     query = encoder.encode(query_frame)
     n = min(n, frame.height - (index is not None))
@@ -217,15 +222,18 @@ def similar(table: Any, row: Any, n: int = 10, *, distance: str = "gower", n_job
         for other, gap in zip(found[0], gaps, strict=True)
     )
     shown = (index, found[0], distances[0], encoder.names, gaps, differences, encoder.left_out)
-    return SimilarRows(*shown, library_of(table))
+    return SimilarRows(*shown, library_of(table), pandas_index(table))
 
 
-def index_of(row: Any, n_rows: int) -> int | None:
-    """Return the index of a row of the table; None if `row` is not an index."""
+def index_of(row: Any, n_rows: int, labels: Any = None) -> int | None:
+    """Return the position of a row of the table; None if `row` is not an integer."""
     if not isinstance(row, int | np.integer) or isinstance(row, bool):
         return None
     if not -n_rows <= row < n_rows:
-        raise InputError(f"row must be from 0 to {n_rows - 1:,}, got {row}.", "rows are counted from 0.")
+        hint = "rows are counted from 0."
+        if position_word(labels):
+            hint = "rows are counted from 0; for a label of the pandas index, pass row=X.index.get_loc(label)."
+        raise InputError(f"row must be from 0 to {n_rows - 1:,}, got {row}.", hint)
     return int(row) % n_rows
 
 

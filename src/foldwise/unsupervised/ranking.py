@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
-from foldwise.data.frames import as_series, frame_in, library_of
+from foldwise.data.frames import as_series, frame_in, library_of, pandas_index, position_word
 from foldwise.data.html import html_table
 from foldwise.data.levels import is_missing
 from foldwise.errors import InputError
@@ -45,6 +45,8 @@ class RowRanking:
         Columns that were not compared, each with the reason.
     library : str
         The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
+    index : pandas.Index or None
+        The index of a pandas table, which the frame has too. None for other tables.
 
     Examples
     --------
@@ -61,6 +63,7 @@ class RowRanking:
     groups: tuple[Any, ...] | None
     left_out: Mapping[str, str]
     library: str = "polars"
+    index: Any = None
 
     def most_central(self, n: int = 5) -> list[int]:
         """Return the rows with the smallest mean distance to the others.
@@ -73,7 +76,7 @@ class RowRanking:
         Returns
         -------
         list of int
-            Indices of rows, the most central one first.
+            Positions of rows (0 is the first row), the most central one first.
         """
         return np.argsort(self.distances, kind="stable")[:n].tolist()  # type: ignore[no-any-return]
 
@@ -88,7 +91,7 @@ class RowRanking:
         Returns
         -------
         list of int
-            Indices of rows, the most influential one first.
+            Positions of rows (0 is the first row), the most influential one first.
         """
         return np.argsort(-self.leverages, kind="stable")[:n].tolist()  # type: ignore[no-any-return]
 
@@ -103,7 +106,7 @@ class RowRanking:
         Returns
         -------
         dict of list of int
-            Indices of rows by group, the most typical one first; empty without groups.
+            Positions of rows (0 is the first row) by group, the most typical one first; empty without groups.
         """
         if self.typicality is None or self.groups is None:
             return {}
@@ -130,7 +133,7 @@ class RowRanking:
         if self.groups is not None:
             columns["group"] = as_series("group", np.array(self.groups, dtype=object))
             columns["typicality"] = self.typicality
-        return frame_in(self.library, pl.DataFrame(columns))
+        return frame_in(self.library, pl.DataFrame(columns), self.index)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw mean distance and leverage of each row, with the extreme rows named.
@@ -165,7 +168,8 @@ class RowRanking:
         return [(name, ", ".join(f"{row:,}" for row in rows)) for name, rows in lines]
 
     def __str__(self) -> str:
-        lines = [f"{name}: {'row' if ',' not in rows else 'rows'} {rows}" for name, rows in self._lines()]
+        which = position_word(self.index)
+        lines = [f"{name}: {'row' if ',' not in rows else 'rows'} {rows}{which}" for name, rows in self._lines()]
         return "\n".join(filter(None, [*lines, left_out_words(self.left_out)]))
 
     __repr__ = __str__
@@ -232,7 +236,9 @@ def rank_rows(
     distances = sums[:, 0] / np.maximum(len(chosen) - in_sample, 1)
     typicality = None if labels is None else silhouettes(sums[:, 1:], members[:, 1:].sum(axis=0), codes, in_sample)
     named = None if labels is None else tuple(labels)
-    return RowRanking(distances, leverages(rows), typicality, named, encoder.left_out, library_of(table))
+    return RowRanking(
+        distances, leverages(rows), typicality, named, encoder.left_out, library_of(table), pandas_index(table)
+    )
 
 
 def checked_groups(groups: Any, n_rows: int, argument: str = "groups") -> list[Any]:

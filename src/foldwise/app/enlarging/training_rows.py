@@ -15,7 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.engine_tables import LargeTable
-from foldwise.app.task import FitTask, plain_labels
+from foldwise.app.task import FitTask
+from foldwise.data.target import written_labels
 from foldwise.engines.asking import Asker
 from foldwise.engines.drawing import row_batches, rows_to_learn_from
 from foldwise.engines.scans import facts_of
@@ -101,7 +102,7 @@ class TrainingRows:
                     self.expression(blank), self.large.target, columns=columns, values=values, task="classification"
                 )
             assert found.classes is not None
-            if plain_labels(found.classes).tolist() != self.task.classes.tolist():
+            if written_labels(found.classes).tolist() != written_labels(self.task.classes).tolist():
                 raise CannotLearnError("its classes differ from those of the sample")
             self.asked[key] = TableFacts(**{**vars(found), "classes": np.arange(len(found.classes))})
         return self.asked[key]

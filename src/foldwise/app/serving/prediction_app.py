@@ -25,6 +25,7 @@ from foldwise.app.serving.request_words import request_words
 from foldwise.app.serving.served_model import ColumnCells, RequestRows, ServedModel
 from foldwise.app.serving.serving_metrics import ServingMetrics
 from foldwise.app.web.middleware import header, json_error
+from foldwise.data.target import written_labels
 from foldwise.errors import FoldwiseError
 
 LARGE_BODY = 1 << 15  # bytes: read in a thread, so that other requests go on
@@ -248,6 +249,6 @@ def described(model: ServedModel) -> dict[str, Any]:
         "target": stored.target,
         "task": stored.metadata.get("task") or stored.task,
         "columns": dict(stored.kinds),
-        "classes": stored.classes_.tolist(),
+        "classes": written_labels(stored.classes_).tolist(),
         "predicted": list(model.columns),
     }

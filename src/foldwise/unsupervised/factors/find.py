@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.data.arguments import one_of, whole_at_least
-from foldwise.data.frames import as_polars, library_of
+from foldwise.data.frames import as_polars, library_of, pandas_index
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.unsupervised.factors.bi_cross_validation import (
@@ -119,6 +119,7 @@ def find_factors(
         n_factors is None,
         left_out,
         library_of(table),
+        pandas_index(table),
     )
 
 

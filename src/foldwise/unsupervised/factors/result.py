@@ -51,6 +51,8 @@ class Factors:
         Columns that were not used, each with the reason.
     library : str
         The library of the table, and so of the frame that `scores_frame` returns: "polars", "pandas" or "pyarrow".
+    index : pandas.Index or None
+        The index of a pandas table, which the frame has too. None for other tables.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Factors:
     is_chosen: bool
     left_out: tuple[str, ...]
     library: str = "polars"
+    index: Any = None
 
     @property
     def n_factors(self) -> int:
@@ -134,7 +137,8 @@ class Factors:
         polars.DataFrame, pandas.DataFrame or pyarrow.Table
             One row per row of the table: `row`, then `factor 1`, `factor 2`, …
         """
-        return frame_in(self.library, pl.DataFrame({"row": np.arange(len(self.scores)), **factor_columns(self.scores)}))
+        frame = pl.DataFrame({"row": np.arange(len(self.scores)), **factor_columns(self.scores)})
+        return frame_in(self.library, frame, self.index)
 
     def plot(self, ax: Any = None, top: int = 20) -> Any:
         """Plot the loadings of the columns that load most; without factors, plot how their number was chosen.

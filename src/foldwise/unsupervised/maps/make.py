@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
-from foldwise.data.frames import as_polars, library_of
+from foldwise.data.frames import as_polars, library_of, pandas_index
 from foldwise.unsupervised.maps.distances import EuclideanRows, RowDistances, row_distances
 from foldwise.unsupervised.maps.distortion import distortion, neighbors_for
 from foldwise.unsupervised.maps.layouts import by_components, by_scaling, by_umap
@@ -107,6 +107,7 @@ def map_table(
         table=frame,
         left_out=left_out,
         library=library_of(table),
+        index=pandas_index(table),
     )
 
 

@@ -52,6 +52,8 @@ class TableMap:
         Columns that do not influence the map, each with the reason.
     library : str
         The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
+    index : pandas.Index or None
+        The index of a pandas table, which the frame has too. None for other tables.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class TableMap:
     table: pl.DataFrame
     left_out: tuple[str, ...]
     library: str = "polars"
+    index: Any = None
 
     @property
     def summary(self) -> str:
@@ -95,7 +98,7 @@ class TableMap:
             One row per row of the table: `row`, `x`, `y`.
         """
         x, y = self.points.T
-        return frame_in(self.library, pl.DataFrame({"row": np.arange(len(x)), "x": x, "y": y}))
+        return frame_in(self.library, pl.DataFrame({"row": np.arange(len(x)), "x": x, "y": y}), self.index)
 
     def plot(self, ax: Any = None, color: Any = None) -> Any:
         """Plot the map.

@@ -12,7 +12,7 @@ from scipy.stats import false_discovery_control
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import above_zero, check_jobs, one_of, whole_at_least
-from foldwise.data.frames import as_polars, library_of
+from foldwise.data.frames import as_polars, library_of, pandas_index
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.folds.progress import Progress
@@ -123,7 +123,7 @@ def find_outliers(
     )
     frame = as_polars(table)
     found = unusual_rows(frame, options, alpha) if reference is None else new_outliers(frame, reference, options, alpha)
-    return replace(found, library=library_of(table))
+    return replace(found, library=library_of(table), index=pandas_index(table))
 
 
 def unusual_rows(frame: pl.DataFrame, options: OutlierOptions, alpha: float) -> Outliers:

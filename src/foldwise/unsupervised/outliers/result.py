@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
 from foldwise.data.findings import short
-from foldwise.data.frames import frame_in
+from foldwise.data.frames import frame_in, position_word
 from foldwise.data.html import html_table
 from foldwise.evaluation.plotting import axes
 
@@ -57,7 +57,7 @@ class Outlier:
     Attributes
     ----------
     row : int
-        Index of the row, from 0.
+        Position of the row; 0 is the first row.
     p_value : float
         Probability of a normal row that is at least as unusual.
     q_value : float
@@ -104,6 +104,8 @@ class Outliers:
         Columns that were not compared, each with the reason.
     library : str
         The library of the table, and so of the frame that `to_frame` returns: "polars", "pandas" or "pyarrow".
+    index : pandas.Index or None
+        The index of a pandas table, which the frame has too. None for other tables.
 
     Examples
     --------
@@ -126,10 +128,11 @@ class Outliers:
     notes: tuple[str, ...]
     left_out: Mapping[str, str]
     library: str = "polars"
+    index: Any = None
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """The indices of the outliers, the most unusual one first."""
+        """The positions of the outliers (0 is the first row), the most unusual one first."""
         return np.array([one.row for one in self.outliers], dtype=np.intp)
 
     def __iter__(self) -> Iterator[Outlier]:
@@ -160,6 +163,7 @@ class Outliers:
                     "reasons": pl.Series([reasons.get(int(row)) for row in order], dtype=pl.String),
                 }
             ),
+            None if self.index is None else self.index[order],
         )
 
     def plot(self, ax: Any = None) -> Any:
@@ -198,7 +202,7 @@ class Outliers:
         lines = [self._title()]
         for one in self.outliers[:SHOWN]:
             why = "; ".join(map(str, one.cells))
-            lines.append(f"row {one.row:,}: {why or 'unusual as a whole'}")
+            lines.append(f"row {one.row:,}{position_word(self.index)}: {why or 'unusual as a whole'}")
         if len(self.outliers) > SHOWN:
             lines.append(f"… and {len(self.outliers) - SHOWN:,} more; to_frame() lists all.")
         return "\n".join([*lines, *self.notes])
