@@ -177,9 +177,7 @@ def make_task(
         classes, y = plain_labels(encoded.classes), encoded.codes
         check_classes(classes, y, target)
     features = without(read, list(named.values()))
-    used = [
-        Note(what, used_words(what, read.X[name]), name) for what, name in named.items()
-    ]
+    used = [Note(what, used_words(what, read.X[name]), name) for what, name in named.items()]
     features = replace(features, decided=(*features.decided, *used))
     group_codes = None if groups is None else grouped(read.X[groups], groups)
     moments = None if time is None else ordered(read.X[time], time)

@@ -25,7 +25,7 @@ GROUP_NAME = re.compile(
     r"([_\W]?(id|ids|uuid|guid|number|no|nr|num|code|key))?$)|(?i:(^|[_\W])(id|uuid|guid)$)|[a-z](Id|ID)$"
 )
 NUMBERED_NAME = re.compile(r"(?i:(id|ids|uuid|guid|number|no|nr|num|code|key)$)")
-PLACE_NAME = re.compile(
+ENTITY_NAME = re.compile(
     r"(?i:(^|[_\W])(country|nation|state|province|county|region|district|city|town|village|firm|company|team|player)"
     r"([_\W]?(name|id|code|no|nr))?$)"
 )
@@ -35,13 +35,13 @@ TIME_NAME = re.compile(
 BIRTH_NAME = re.compile(r"(?i:birth|born|dob$)")
 FEWEST_NAMED = 5  # groups in a column of text with the name of groups
 FEWEST_NUMBERED = 15  # in one of whole numbers: a dozen numbers are a scale, whatever the name
-FEWEST_PLACES = 10
+FEWEST_ENTITIES = 10
 FEWEST_GROUPS = 24  # whatever the name
 MOST_ROWS = 50  # per group, unless the name says more
-MOST_ROWS_OF_PLACE = 500
+MOST_ROWS_OF_ENTITY = 500
 DISPERSION = 0.4  # variance of the rows per group over their mean; 1 if groups are drawn at random
 VARIATION = 0.25  # standard deviation of the rows per group over their mean
-MOST_VARIATION_OF_PLACES = 0.5
+MOST_VARIATION_OF_ENTITIES = 0.5
 RESTARTING = 0.8  # of the steps from row to row are +1: a number that counts rows within something
 
 FEWEST_TIMES = 10
@@ -106,7 +106,7 @@ def could_be_groups(name: str, n_different: int, n_present: int) -> bool:
     """Whether the numbers of different values and of rows allow groups at all."""
     if n_different < FEWEST_NAMED or 3 * n_different > 2 * n_present:
         return False
-    most = MOST_ROWS_OF_PLACE if PLACE_NAME.search(name) else MOST_ROWS
+    most = MOST_ROWS_OF_ENTITY if ENTITY_NAME.search(name) else MOST_ROWS
     return n_present <= most * n_different or GROUP_NAME.search(name) is not None
 
 
@@ -126,15 +126,15 @@ def is_regular_group(present: pl.Series, n_different: int) -> bool:
     """Whether the number of rows per value is small and nearly constant, as in a panel."""
     mean = len(present) / n_different
     is_number = present.dtype.is_numeric()
-    is_place = not is_number and PLACE_NAME.search(present.name) is not None
-    fewest, most = (FEWEST_PLACES, MOST_ROWS_OF_PLACE) if is_place else (FEWEST_GROUPS, MOST_ROWS)
+    is_entity = not is_number and ENTITY_NAME.search(present.name) is not None
+    fewest, most = (FEWEST_ENTITIES, MOST_ROWS_OF_ENTITY) if is_entity else (FEWEST_GROUPS, MOST_ROWS)
     if n_different < fewest or not 2 <= mean <= most:
         return False
     if TIME_NAME.search(present.name):
         return False
     sizes = rows_of_values(present)
-    if is_place:
-        return bool(sizes.std() <= MOST_VARIATION_OF_PLACES * mean)
+    if is_entity:
+        return bool(sizes.std() <= MOST_VARIATION_OF_ENTITIES * mean)
     if not is_even(sizes):
         return False
     steps = present.cast(pl.Float64).diff() if is_number else None
@@ -197,4 +197,4 @@ def orders_rows(times: pl.Series, groups: list[pl.Series]) -> bool:
 def is_one_way(steps: NDArray[np.int64]) -> bool:
     """Whether nearly all steps go up, or nearly all go down; equal neighbors do not count."""
     up, down = np.count_nonzero(steps > 0), np.count_nonzero(steps < 0)
-    return up + down > 0 and max(up, down) >= ONE_WAY * (up + down)
+    return bool(up + down > 0 and max(up, down) >= ONE_WAY * (up + down))

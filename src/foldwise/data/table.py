@@ -234,7 +234,7 @@ class Table:
         scan, unlike = self._scan, set()
         if scan is not None:
             counts = zip(scan.names, scan.n_distinct.tolist(), scan.n_present.tolist(), strict=True)
-            unlike = {name for name, n_different, n_present in counts if not could_be_groups(name, n_different, n_present)}
+            unlike = {name for name, *numbers in counts if not could_be_groups(name, *numbers)}
         likely = [finding for finding in self.findings if finding.column not in unlike]
         reasons = {finding.column: suspected_groups(self.X[finding.column], finding) for finding in likely}
         return {name: why for name, why in reasons.items() if why}
