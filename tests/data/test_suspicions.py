@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import polars as pl
 import pytest
@@ -43,6 +45,81 @@ def test_a_column_that_looks_like_a_group_is_suggested(tmp_path, name):
 def test_a_group_needs_several_groups_of_several_rows(tmp_path):
     assert notes_of(tmp_path, "groups", speaker=[0, 1] * 50) == []
     assert notes_of(tmp_path, "groups", user_id=[7 * k for k in range(100)]) == []
+    assert notes_of(tmp_path, "groups", school=[k % 13 for k in range(300)]) == []  # years of schooling
+
+
+def panel(n_units, n_times, rng):
+    """A panel of units at times: the unit and the time of each row, sorted by unit."""
+    codes = np.sort(rng.choice(9000, n_units, replace=False) + 1000)
+    return np.repeat(codes, n_times), np.tile(np.arange(n_times), n_units)
+
+
+def test_groups_of_a_panel_are_suggested_whatever_the_name(tmp_path):
+    rng = np.random.default_rng(0)
+    nr, wave = panel(100, 8, rng)
+    columns = {
+        "nr": nr,
+        "unit": [f"u{k}" for k in nr],
+        "year": 1980 + wave,
+        "week": np.tile(np.arange(100), 8),
+        "trial": np.tile(np.arange(50), 16),  # counts rows
+        "school": rng.integers(5, 20, 800),
+        "minutes": rng.poisson(60, 800),
+        "name": [f"c{k}" for k in rng.integers(0, 80, 800)],  # categories drawn at random
+        "x": rng.normal(size=800),
+    }
+    assert notes_of(tmp_path, "groups", **columns) == ["nr", "unit"]
+    assert "(100 values with 8 rows each)" in read_table(tmp_path / "t.csv").notes.about("groups")[0].text
+
+
+def test_few_rows_per_group_suffice_if_the_name_says_so(tmp_path):
+    who = [f"N{k}A{k % 2}" for k in (*range(190), *range(154))]
+    assert notes_of(tmp_path, "groups", **{"Individual ID": who, "label": who}) == ["Individual ID"]
+
+
+def days(n, first=dt.date(2020, 1, 1)):
+    return [first + dt.timedelta(days=k) for k in range(n)]
+
+
+def test_a_date_that_orders_the_rows_is_suggested_as_time(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200).tolist()
+    assert notes_of(tmp_path, "time", day=days(200), x=x) == ["day"]
+    [note] = read_table(tmp_path / "t.csv").notes.about("time")
+    assert note.text == (
+        "'day' orders the rows. If the model will predict later rows, pass time='day'. Otherwise scores may be too "
+        "optimistic."
+    )
+    assert notes_of(tmp_path, "time", day=days(200)[::-1], x=x) == ["day"]
+    assert notes_of(tmp_path, "time", symbol=[k // 40 for k in range(200)], day=days(40) * 5, x=x) == ["day"]
+    text = [f"{one:%b} {one.day} {one.year}" for one in days(200)]
+    assert notes_of(tmp_path, "time", date=text, x=x) == ["date"]
+    waves = [one for _ in range(50) for one in days(4)]
+    more = {"day": [*days(12), *waves[12:]], "nr": np.repeat(rng.permutation(50), 4), "x": x}
+    assert notes_of(tmp_path, "time", **more) == ["day"]  # in order within each nr
+
+
+def test_other_dates_are_not_suggested_as_time(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {
+        "hired": rng.permutation(days(200)).tolist(),
+        "birth_date": days(200),
+        "half": [days(2)[k // 100] for k in range(200)],
+        "clock": [f"{k // 60:02}:{k % 60:02}" for k in range(200)],
+    }
+    assert notes_of(tmp_path, "time", **columns) == []
+
+
+def test_amounts_and_populations_do_not_identify_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {
+        "population": np.exp(rng.normal(15, 1.5, 500)).astype(int),
+        "amount": 250 + np.exp(rng.normal(7.8, 0.8, 500)).astype(int),
+        "code": rng.permutation(9 * 10**5)[:500] + 10**5,
+        "serial": rng.permutation(600)[:500],
+        "last_name": [f"Name{k}" for k in (*range(480), *range(20))],
+    }
+    assert notes_of(tmp_path, "identifier", **columns) == ["code", "serial", "last_name"]
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "UInt8", "int64[pyarrow]"])

@@ -157,8 +157,9 @@ def words(
 
 def class_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Mapping[str, Estimate]) -> list[str]:
     """Say how often the model should be right, and what it should cost."""
-    right, usual = estimates["accuracy"], most_frequent_share(result)
+    right, usual = estimates["accuracy"], bases["accuracy"].value
     low, high = right.interval()
+    of_training = "" if result.setup.task.moments is None else " of the earlier rows"
     sentences = []
     start = "On new data the model should be"
     if result.setup.task.costs is not None:
@@ -170,7 +171,7 @@ def class_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Map
         start = "If the model predicted the most probable class instead, it would be"
     sentences.append(
         f"{start} right {right.value:.1%} of the time (95% interval {low:.1%} to {high:.1%}). Always predicting the "
-        f"most frequent class would be right {usual:.1%} of the time."
+        f"most frequent class{of_training} would be right {usual:.1%} of the time."
     )
     return sentences
 
@@ -186,14 +187,6 @@ def value_words(result: FitResult, estimates: Mapping[str, Estimate], bases: Map
         f"{number(low)} to {number(high)}). Always predicting the mean would be off by {number(usual.value)}. "
         f"{share}".strip()
     ]
-
-
-def most_frequent_share(result: FitResult) -> float:
-    """The share of the most frequent class among the held-out rows."""
-    selection = result.final.selection
-    index = selection.honest.index
-    counts = np.bincount(selection.tested.truth[index], selection.tested.weights_at(index))
-    return float(counts.max() / counts.sum())
 
 
 def test_facts(result: FitResult) -> dict[str, Any] | None:

@@ -25,6 +25,14 @@ def column_name(what: str, given: Any) -> str:
     )
 
 
+def used_words(what: str, column: pl.Series) -> str:
+    """Say that a column was used as groups, time or weights. Dates have parts that may be worth keeping."""
+    words = f"{column.name!r} was used as {what} and left out of the features."
+    if what != "time" or column.dtype.is_numeric():
+        return words
+    return f"{words} To use its month and weekday as features, pass a copy of the column under another name."
+
+
 def grouped(column: pl.Series, name: str) -> NDArray[np.intp]:
     if column.null_count():
         raise InputError(

@@ -11,20 +11,21 @@ import polars.selectors as cs
 
 from foldwise.app.option_words import with_options
 from foldwise.app.timing import AUDIT_SHARE, FIRST_LOADING, LOADING, MOST_OVERRUN, SLOW_LOADING_SHARE, RunTimes
-from foldwise.data.audit import Concern
-from foldwise.data.notes import counted
+from foldwise.data.audit import Concern, duplicates
+from foldwise.data.notes import Note, counted
 from foldwise.data.schema import listing
 from foldwise.evaluation.tables import number
 
 if TYPE_CHECKING:
     from foldwise.app.result import FitResult
-    from foldwise.app.task import HeldOutTable
+    from foldwise.app.task import FitTask, HeldOutTable
 
 MANY_LEVELS = 12
 SHOWN_COLUMNS = 200  # described one by one, so that a table of 100,000 columns gives a small report in a short time
 SHOWN_NOTES = 30
 SHARED = 0.05  # of the test rows; fewer may be equal by chance
 MANY_NUMBERS = 5  # numbers as classes; fewer are usually codes of classes
+SAME = {"groups": "group", "time": "time"}  # what copies of a row share in a run with these columns
 HOLDING_ROWS = ("knn", "rbf_svm")  # models that store training rows
 
 
@@ -32,8 +33,10 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     setup, task = result.setup, result.setup.task
     columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns[:SHOWN_COLUMNS]]
     audit = task.table.audit(seconds=AUDIT_SHARE * times.budget)
-    warnings = few([warning(c) for c in audit if c.check in ("target", "duplicates", "alike")])
-    warnings += audit.unchecked
+    suspected = suspicions(task)
+    warnings = [note.text[0].upper() + note.text[1:] for note in suspected]
+    warnings += few([warning(c) for c in audit if c.check in ("target", "alike")])
+    warnings += [*duplicate_rows(task), *audit.unchecked]
     if task.n_unlabeled:
         rows = counted(task.n_unlabeled, "row")
         were = "was" if task.n_unlabeled == 1 else "were"
@@ -52,10 +55,26 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     rare = [str(c) for c, n in zip(task.classes.tolist(), task.counts, strict=True) if n < len(setup.splits)]
     if rare:
         warnings.append(f"Some classes have fewer rows than there are folds: {listing(rare)}.")
-    notes = few([str(note) for note in task.table.notes])
+    notes = few([str(note) for note in task.table.notes if note not in suspected])
     if result.command is not None:  # the reader of this report follows advice on the command line
-        notes = [with_options(note) for note in notes]
+        notes, warnings[: len(suspected)] = (
+            [with_options(one) for one in sentences] for sentences in (notes, warnings[: len(suspected)])
+        )
     return {"columns": columns, "n_columns": task.table.X.width, "notes": notes, "warnings": warnings}
+
+
+def suspicions(task: FitTask) -> list[Note]:
+    """The notes on columns that may name groups or order the rows, unless the run has groups, or a time column."""
+    named = task.named or {}
+    return [note for topic in ("groups", "time") if topic not in named for note in task.table.notes.about(topic)]
+
+
+def duplicate_rows(task: FitTask) -> list[str]:
+    """Report rows that occur more than once, with their group and time, which are not among the features."""
+    beside = {"groups": task.groups, "time": task.moments}
+    codes = [pl.Series(f"\x00{what}", cells) for what, cells in beside.items() if cells is not None]
+    target = pl.Series(task.table.target or "", task.y)
+    return [duplicates_words(one, task.named or {}) for one in duplicates(task.table.X.with_columns(codes), target)]
 
 
 def few(sentences: list[str]) -> list[str]:
@@ -184,12 +203,18 @@ def unseen_classes(result: FitResult) -> list[str]:
 
 def warning(concern: Concern) -> str:
     """Turn a finding of the audit into a sentence."""
-    if concern.check == "duplicates":
-        copies = "Copies of the same row may end up in both training and test data"
-        are = "row is a duplicate" if concern.rows == 1 else "rows are duplicates"
-        return f"{concern.rows:,} {are} ({concern.detail}). {copies}."
     start = {"target": "may leak the target", "alike": "may spell one category in several ways"}[concern.check]
     return f"Column {concern.column!r} {start}: {concern.detail}."
+
+
+def duplicates_words(concern: Concern, named: dict[str, str]) -> str:
+    """Say how many rows are duplicates, and whether they may be on both sides of a split."""
+    are = "row is a duplicate" if concern.rows == 1 else "rows are duplicates"
+    held = " and ".join(f"{what} ({named[name]!r})" for name, what in SAME.items() if name in named)
+    copies = "Copies of the same row may end up in both training and test data."
+    if held:
+        copies = f"Copies have the same {held}, so they are never in both training and test data."
+    return f"{concern.rows:,} {are} ({concern.detail}). {copies}"
 
 
 def column_facts(column: pl.Series, result: FitResult) -> dict[str, Any]:

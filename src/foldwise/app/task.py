@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.holding_out import held_out_rows, rows_of
-from foldwise.app.special_columns import column_name, grouped, ordered, weighted, with_weight
+from foldwise.app.special_columns import column_name, grouped, ordered, used_words, weighted, with_weight
 from foldwise.data.frames import as_polars, check_kind
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
@@ -177,9 +177,7 @@ def make_task(
         classes, y = encoded.classes, encoded.codes
         check_classes(classes, y, target)
     features = without(read, list(named.values()))
-    used = [
-        Note(what, f"{name!r} was used as {what} and left out of the features.", name) for what, name in named.items()
-    ]
+    used = [Note(what, used_words(what, read.X[name]), name) for what, name in named.items()]
     features = replace(features, decided=(*features.decided, *used))
     group_codes = None if groups is None else grouped(read.X[groups], groups)
     moments = None if time is None else ordered(read.X[time], time)

@@ -36,13 +36,6 @@ DATES = (
     (r"^[A-Za-z]{3,9} \d{1,2},? \d{4}$", "month day year"),
 )
 IDENTIFIER_NAME = re.compile(r"(?i:(^|[_\W])(id|ids|uuid|guid|key|index|idx|rownames?|row)$)|[a-z](Id|ID)$")
-GROUP_NAME = re.compile(
-    r"(?i:(^|[_\W])(patient|subject|person|speaker|user|customer|client|household|family|participant|student|pupil|author"
-    r"|donor|animal|individual|respondent|device|store|shop|school|hospital|site)"
-    r"([_\W]?(id|ids|uuid|guid|number|no|nr|num|code|key))?$)|(?i:(^|[_\W])(id|uuid|guid)$)|[a-z](Id|ID)$"
-)
-SUSPECTED = 0.9  # of the values differ: perhaps they identify rows
-FEWEST_GROUPS = 5
 
 
 @dataclass(frozen=True)
@@ -306,41 +299,6 @@ def temporal_words(dtype: pl.DataType) -> str:
     if isinstance(dtype, pl.Date):
         return "dates"
     return "times of day" if isinstance(dtype, pl.Time) else "durations"
-
-
-def suspected_identifier(column: pl.Series, finding: Finding) -> str:
-    """Say why a column that is used may identify rows; empty if it does not look so.
-
-    Nearly all of its values differ, although they are text of a few words or whole numbers.
-    """
-    if finding.kind not in ("text", "categorical", "numeric", "count") or finding.reason == DECIMALS:
-        return ""
-    present = column.drop_nulls()
-    if column.dtype.is_float():
-        present = present.drop_nans()
-        if bool((present != present.round()).any()):
-            return ""
-    if column.dtype == pl.String and float((present.str.count_matches(r"\s+") + 1).mean() or 0) >= 5:  # type: ignore[arg-type]
-        return ""
-    n_different = present.n_unique()
-    if n_different < FEW_ROWS or n_different < SUSPECTED * len(present):
-        return ""
-    return f"{n_different:,} different values in {len(present):,} rows"
-
-
-def suspected_groups(column: pl.Series, finding: Finding) -> str:
-    """Say why a column may name groups of rows; empty if neither its name nor its values look so."""
-    unlike = finding.kind in ("identifier", "binary", "constant", "date", "text") or finding.reason == DECIMALS
-    if unlike or not GROUP_NAME.search(column.name):
-        return ""
-    present = column.drop_nulls()
-    if column.dtype.is_float() and bool((present.drop_nans() != present.drop_nans().round()).any()):
-        return ""
-    n_different = present.n_unique()
-    if n_different < FEWEST_GROUPS or 2 * n_different > len(present):
-        return ""
-    rows = f"{len(present) / n_different:,.1f}".removesuffix(".0")
-    return f"{n_different:,} values with {rows} rows each"
 
 
 def is_named_identifier(present: pl.Series, n_different: int) -> bool:

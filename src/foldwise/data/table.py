@@ -16,13 +16,14 @@ from foldwise.data.audit import Audit, audit, n_missing
 from foldwise.data.check_time import CheckTime
 from foldwise.data.column_scan import ColumnScan, scan_columns
 from foldwise.data.disguised_missing import SENTINELS, DisguisedMissing, find_disguised_missing
-from foldwise.data.findings import Finding, Findings, findings, short, suspected_groups, suspected_identifier
+from foldwise.data.findings import Finding, Findings, findings, short
 from foldwise.data.html import html_table
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, Notes
-from foldwise.data.reading.dates import formats_by_shape, formats_of
+from foldwise.data.reading.dates import formats_by_shape, formats_of, instants, shape_of
 from foldwise.data.reading.numbers import CONVERTED
 from foldwise.data.schema import SHOWN_COLUMNS, Schema, more_columns
+from foldwise.data.suspicions import could_be_groups, orders_rows, suspected_groups, suspected_identifier
 from foldwise.data.target import is_quantity
 
 EXAMPLES = 3
@@ -170,6 +171,18 @@ class Table:
                 yield Note("identifier", text, name)
             elif name not in self.declared:
                 yield from self._suspicions(finding)
+            if name in self._groups:
+                text = (
+                    f"{name!r} may name groups ({self._groups[name]}). If new rows will come from new groups, pass "
+                    f"groups={name!r}. Otherwise scores may be too optimistic."
+                )
+                yield Note("groups", text, name)
+            if name == self._time:
+                text = (
+                    f"{name!r} orders the rows. If the model will predict later rows, pass time={name!r}. Otherwise "
+                    "scores may be too optimistic."
+                )
+                yield Note("time", text, name)
             if finding.kind == "date" and not self.X[name].dtype.is_temporal():
                 yield Note("date", self._date_words(name, finding.reason), name)
         for found in self._disguises:
@@ -204,7 +217,7 @@ class Table:
                 return
 
     def _suspicions(self, finding: Finding) -> Iterator[Note]:
-        """Suggest to leave out what may identify rows, and to keep groups together."""
+        """Suggest to leave out what may identify rows."""
         name = finding.column
         # numbers with a currency, a percent sign or thousands separators are amounts, not codes
         amounts = any(
@@ -214,13 +227,35 @@ class Table:
         if why:
             text = f"{name!r} may identify rows ({why}). If it does, pass drop={name!r} to leave it out."
             yield Note("identifier", text, name)
-        why = suspected_groups(self.X[name], finding)
-        if why:
-            text = (
-                f"{name!r} may name groups ({why}). If new rows will come from new groups, pass groups={name!r}. "
-                "Otherwise scores are too optimistic."
-            )
-            yield Note("groups", text, name)
+
+    @cached_property
+    def _groups(self) -> dict[str, str]:
+        """The columns that may name groups of rows, and why."""
+        scan, unlike = self._scan, set()
+        if scan is not None:
+            counts = zip(scan.names, scan.n_distinct.tolist(), scan.n_present.tolist(), strict=True)
+            unlike = {name for name, *numbers in counts if not could_be_groups(name, *numbers)}
+        likely = [finding for finding in self.findings if finding.column not in unlike]
+        reasons = {finding.column: suspected_groups(self.X[finding.column], finding) for finding in likely}
+        return {name: why for name, why in reasons.items() if why}
+
+    @cached_property
+    def _time(self) -> str | None:
+        """The column of dates that orders the rows; the one with the most different values if there are several."""
+        groups = [self.X[name] for name in self._groups]
+        found = [times for times in self._times() if orders_rows(times, groups)]
+        return max(found, key=pl.Series.n_unique).name if found else None
+
+    def _times(self) -> Iterator[pl.Series]:
+        """The columns of dates and timestamps, as such."""
+        for finding in self.findings:
+            column = self.X[finding.column]
+            if isinstance(column.dtype, pl.Date | pl.Datetime):
+                yield column
+            elif column.name in self.date_formats:
+                form = self.date_formats[column.name]
+                if shape_of(form) in ("date", "datetime"):
+                    yield instants(column, form)
 
     def _date_words(self, name: str, reason: str) -> str:
         """Say how models use dates that are stored as text."""

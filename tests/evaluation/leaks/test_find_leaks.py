@@ -154,6 +154,18 @@ def test_a_column_that_names_groups_is_suspected(rng, kind):
     assert "groups" in names(find_leaks(X.rename({"tag": "patient_id"}), rng.integers(0, 2, 400), cv=SHUFFLED))
 
 
+def test_groups_by_which_the_rows_are_sorted_are_found_by_default(rng):
+    nr = np.repeat(rng.permutation(1000)[:100], 6)
+    X = pl.DataFrame({"nr": nr, "school": rng.integers(0, 25, 600), "x": rng.normal(size=600)})
+    wage = rng.normal(size=1000)[nr] + rng.normal(size=600)
+    for y in (None, wage):
+        found = [leak for leak in find_leaks(X, y) if leak.name == "groups"]
+        assert [leak.column for leak in found] == ["nr"]
+    assert "the number of rows is nearly the same for all of them" in found[0].found
+    assert "groups" not in names(find_leaks(X, rng.normal(size=600)))  # it tells nothing
+    assert names(find_leaks(X, groups=nr)) == ["groups"]
+
+
 def test_a_number_that_predicts_is_no_group(rng):
     age = rng.integers(20, 80, 1000)
     assert (

@@ -69,7 +69,10 @@ def inspect(
     if notes:
         print(f"\nHow the file was read\n{notes}")
     if audit is not None:
-        print("\n" + "\n".join(map(with_options, str(audit).splitlines())))
+        found = str(audit)
+        if not len(audit) and any(note.topic in ("groups", "time") for note in notes):
+            found = found.replace("no problems found", "no problems found besides the notes above")
+        print("\n" + "\n".join(map(with_options, found.splitlines())))
     if config is not None:
         print(f"\nconfig  {config}")
 

@@ -85,8 +85,8 @@ def advice(table: Table) -> list[str]:
         if note.column is None or "pass " not in note.text.lower():
             continue
         found.append(f"# {one_line(with_options(note.text))}")
-        if note.topic == "groups":
-            found.append(f"# groups = {toml(note.column)}")
+        if note.topic in ("groups", "time"):
+            found.append(f"# {note.topic} = {toml(note.column)}")
     return found
 
 

@@ -116,7 +116,8 @@ def audit_facts(table: Table, times: RunTimes, command: str | None) -> dict[str,
         for column in table.X.iter_columns()
         if not column.dtype.is_nested()
     ][:SHOWN_COLUMNS]
-    notes = few([*left_out_note(table), *(str(note) for note in table.notes)])
+    other = [str(note) for note in table.notes if note.topic not in ("groups", "time")]  # advice for predictions
+    notes = few([*left_out_note(table), *other])
     if command is not None:  # the reader of this report follows advice on the command line
         notes = [with_options(note) for note in notes]
     return {"columns": columns, "n_columns": table.X.width, "notes": notes, "warnings": warnings}

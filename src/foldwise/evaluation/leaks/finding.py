@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
+from sklearn.model_selection import check_cv
 
 from foldwise.data.audit import giveaways
 from foldwise.data.frames import as_polars, as_series
@@ -22,6 +23,8 @@ from foldwise.evaluation.leaks.order import broken_time, suspected_dates, suspec
 from foldwise.evaluation.leaks.report import LEVELS, Leak, Leaks
 from foldwise.folds.rows import count_rows
 from foldwise.folds.splits import freeze_splits
+
+FOLDS = 5  # if no splits are given
 
 
 def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, time: Any = None) -> Leaks:
@@ -38,7 +41,7 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
     y : array-like of shape (n_rows,), default None
         Classes or numbers; without them, checks of the target are skipped.
     cv : int, splitter or iterable, default None
-        The splits that you are going to use; None means five folds.
+        The splits that you are going to use; None means five shuffled folds.
     groups : array-like of shape (n_rows,), default None
         Groups of rows that belong together. Without them, columns that look like group names are reported.
     time : str or array-like of shape (n_rows,), default None
@@ -82,6 +85,9 @@ def find_leaks(X: Any, y: Any = None, *, cv: Any = None, groups: Any = None, tim
         groups = checked_groups(groups, n_rows)
     with warnings.catch_warnings():  # splitters that ignore groups are found below
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
+        if cv is None:  # folds of neighboring rows would hide the groups and the order of a sorted table
+            plain = check_cv(FOLDS, y, classifier=labels is not None and not quantity)
+            cv = type(plain)(FOLDS, shuffle=True, random_state=0)
         splits = freeze_splits(cv, X, y, groups, n_rows=n_rows, classifier=labels is not None and not quantity)
     given = LeakInput(X, frame, n_rows, labels, quantity, splits)
     found = [

@@ -9,13 +9,16 @@ import numpy as np
 import polars as pl
 
 from foldwise.arrays import Ints
-from foldwise.data.findings import GROUP_NAME, short
+from foldwise.data.findings import short
 from foldwise.data.frames import as_series
+from foldwise.data.suspicions import GROUP_NAME
+from foldwise.data.suspicions import suspected_groups as suspected_groups_of_table
 from foldwise.errors import InputError
 from foldwise.evaluation.leaks.leak_input import LeakInput, codes_of, some
 from foldwise.evaluation.leaks.report import Leak, rows_text
 
 LEAST_GROUPS = 20
+SIMILAR = 0.1  # likeness of labels below which a regular column tells too little about them
 SAME = 0.8  # likeness of labels from which on a value almost determines them
 
 
@@ -85,12 +88,17 @@ def could_name(given: LeakInput, column: pl.Series) -> bool:
 
 def suspicious(given: LeakInput, column: pl.Series, units: Ints) -> str:
     """Return why a column is suspected to name groups; empty if it is not."""
-    called = bool(GROUP_NAME.search(column.name))
+    usual = bool(suspected_groups_of_table(column, given.findings[column.name]))
+    called = usual and GROUP_NAME.search(column.name) is not None
+    same = np.nan
     if given.likeness is not None and (units >= 0).all():
         same = given.likeness.within(units)
         if same >= SAME and (called or not column.dtype.is_numeric() or unordered(given, units)):
             return f"rows with the same value mostly have the same label (agreement {same:.2f} of 1)"
-    return "its name suggests it" if called else ""
+    if called:
+        return "its name suggests it"
+    # labels that do not agree within a value are predicted no better by it
+    return "the number of rows is nearly the same for all of them" if usual and not same < SIMILAR else ""
 
 
 def unordered(given: LeakInput, units: Ints) -> bool:
