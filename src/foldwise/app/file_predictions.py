@@ -25,13 +25,13 @@ from foldwise.app.safe_cells import without_formulas
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
-from foldwise.data.reading.declarations import STORED, base_kind
+from foldwise.data.reading.declarations import STORED, UnreadableCellError, base_kind
 from foldwise.data.schema import listing
 from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
-from foldwise.storage.table_check import ignored_columns, match_columns
+from foldwise.storage.table_check import WORDS, ignored_columns, match_columns
 
 ROWS = 50_000  # predicted at once
 PREFIX = "predicted_"  # of all columns of the output, so that columns of the table keep their names
@@ -160,21 +160,51 @@ def predict_file(
 
 
 def batches_for(
-    model: StoredModel, table: Any, block: int = BLOCK, reading: Mapping[str, Any] | None = None
+    model: StoredModel,
+    table: Any,
+    block: int = BLOCK,
+    reading: Mapping[str, Any] | None = None,
+    strict: bool = True,
 ) -> Iterator[pl.DataFrame]:
-    """Read a file in batches, with the column types of the model, and with what means missing in its table."""
+    """Read a file in batches, with the column types of the model, and with what means missing in its table.
+
+    Unless `strict`, a column with cells that do not fit its type stays text.
+    """
     if is_engine_table(table):
         from foldwise.engines.drawing import row_batches
 
-        return row_batches(table, ROWS)
+        yield from row_batches(table, ROWS)
+        return
     stored, given = model.metadata.get("reading") or {}, dict(reading or {})
     finer = {**stored.get("kinds", {}), **given.get("kinds", {})}
     kinds = {name: KINDS[kind] for name, kind in model.kinds.items()}
+    check_kinds(model, given.get("kinds", {}))
     kinds |= {name: kind for name, kind in finer.items() if STORED.get(base_kind(kind)) == kinds.get(name)}
     known, more = stored.get("missing_values"), given.get("missing_values")
     if isinstance(known, Mapping) and isinstance(more, Mapping):
         more = {**known, **more}
-    return read_batches(table, kinds, block, {**given, "missing_values": more or known})
+    try:
+        yield from read_batches(table, kinds, block, {**given, "missing_values": more or known}, strict)
+    except UnreadableCellError as error:
+        trained = WORDS[model.kinds[error.column]]
+        raise InputError(
+            f"the model was trained on {trained} in {error.column!r}, but row {error.row} contains {error.cell!r}.",
+            f"if that means missing, pass missing_values={{{error.column!r}: {error.cell!r}}}. Otherwise convert the "
+            f"column to {trained}.",
+        ) from error
+
+
+def check_kinds(model: StoredModel, kinds: Mapping[str, Any]) -> None:
+    """Raise if a column is declared as another kind than it had when the model was trained."""
+    for name, kind in kinds.items():
+        trained = model.kinds.get(name)
+        stored = STORED.get(base_kind(kind)) if isinstance(kind, str) else None
+        if trained is None or stored is None or (stored == "numeric") == (trained == "number"):
+            continue
+        raise InputError(
+            f"kinds= declares column {name!r} {kind}, but the model was trained on {WORDS[trained]} in it.",
+            "leave it out, or fit the model again with this kind.",
+        )
 
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
