@@ -241,3 +241,14 @@ def test_a_column_in_other_capitals_is_suggested(run, table, tmp_path):
     pl.read_csv(table).rename({"size": "Size"}).write_csv(table)
     with pytest.raises(InputError, match="is 'Size' the column 'size'"):
         predict_file(run, table, tmp_path / "out.csv")
+
+
+def test_kept_cells_are_copied_as_they_are_written(run, table, tmp_path):
+    amounts = [f"${i}.50" for i in range(120)]
+    pl.read_csv(table).with_columns(price=pl.Series(amounts), rate=pl.lit("0%"), code=pl.lit("007")).write_csv(table)
+    predict_file(run, table, tmp_path / "out.csv", keep=["price", "rate", "code"])
+    found = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert found["price"].to_list() == amounts
+    assert found.select("rate", "code").row(0) == ("0%", "007")
+    predict_file(run, table, tmp_path / "out.parquet", keep=["price"])
+    assert pl.read_parquet(tmp_path / "out.parquet")["price"].dtype.is_numeric()
