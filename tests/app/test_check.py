@@ -208,3 +208,24 @@ def test_an_actual_score_outside_the_expected_interval_is_explained(run, value, 
     said = [one for one in replace(found, realized=(first,)).sentences() if "expected interval" in one]
     assert words in said[0]
     assert ("memorize" in said[0]) == (value == 0.1)
+
+
+def test_cells_that_are_no_longer_numbers_are_reported(run, here):
+    same = people(300, 5)
+    text = same.with_columns(x1=pl.concat_str(pl.col("x1").cast(pl.String), pl.lit(" kg")))
+    text.write_csv("text.csv")
+    code, out, _ = ask("check", run, "text.csv", "--labels", "y", "--json")
+    facts = json.loads(out)
+    assert code == 3
+    assert facts["sentences"][0].startswith("'x1': 300 of 300 cells are no longer numbers, for example '")
+    assert facts["unreadable_columns"][0]["column"] == "x1"
+    assert facts["rows_predicted"] == 0
+    one = same.with_columns(x1=pl.when(pl.int_range(300) == 7).then(pl.lit("n.a.")).otherwise(pl.col("x1").cast(pl.String)))
+    found = check(run, one)
+    assert found.changed
+    assert found.sentences()[0] == "'x1': 1 of 300 cells is no longer a number: 'n.a.'."
+
+
+def test_a_renamed_column_is_suggested(run):
+    found = check(run, people(300, 5).rename({"x1": "X1"}))
+    assert "It has 'X1': if that is 'x1' under another name, rename it." in found.sentences()

@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression
 from foldwise import open_model
 from foldwise.app.cli.compare import ComparisonRequest, print_once
 from foldwise.app.cli.table_options import TableOptions
-from foldwise.app.cli.tune import TuneRequest, score_of_test, task_of, tune
+from foldwise.app.cli.tune import SMOOTH, TuneRequest, check_smooth, score_of_test, task_of, tune
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 from foldwise.report.formatting import number
@@ -163,3 +163,38 @@ def test_errors_are_positive_whoever_defines_the_metric(metric, tmp_path, capsys
     shown = json.loads(capsys.readouterr().out)
     assert shown["models"] == [{"model": "ridge", "score": pytest.approx(tested)}]
     assert not shown["metric"].startswith("neg_")
+
+
+def test_progress_without_a_report_of_the_strategy(iris, capsys, monkeypatch):
+    monkeypatch.setattr("foldwise.app.cli.tune.OUTER", FoldPlan(2))
+    monkeypatch.setattr("foldwise.app.cli.tune.INNER", FoldPlan(2))
+    tune(request(iris, model="knn", trials=2), as_json=False, quiet=False)
+    assert "estimating by nested cross-validation, 2 searches" in capsys.readouterr().err
+    tune(request(iris, model="knn", trials=2), as_json=True, quiet=False)
+    assert not capsys.readouterr().err
+
+
+def test_a_budget_that_was_exceeded_is_noted(iris, capsys, monkeypatch):
+    monkeypatch.setattr("foldwise.app.timing.MOST_OVERRUN", 0.0)
+    monkeypatch.setattr("foldwise.app.table_facts.MOST_OVERRUN", 0.0)
+    given = {"model": "decision_tree", "strategy": "random", "trials": None, "budget": "2s"}
+    tune(request(iris, **given), as_json=True, quiet=False)
+    [note] = json.loads(capsys.readouterr().out)["notes"]
+    assert "more than its budget of 2 s. Its longest phase was 'estimating by nested cross-validation" in note
+
+
+@pytest.mark.parametrize(
+    ("target", "able", "others"),
+    [("kind", SMOOTH[:2], ["decision_tree"]), ("a", SMOOTH[2:], ["lasso", "decision_tree"])],
+)
+def test_gradient_search_of_models_of_the_catalog(iris, target, able, others):
+    def check(model):
+        given = request(iris, model=model, strategy="gradient")
+        task = task_of(replace(given, target=target, task="regression" if target == "a" else None))
+        check_smooth(model, task.spec.pipeline(task.outline, 0), task.spec.space(task.outline))
+
+    for model in able:
+        check(model)
+    for model in others:
+        with pytest.raises(InputError, match="choose one of the models 'logistic_regression', 'naive_bayes', 'ridge'"):
+            check(model)

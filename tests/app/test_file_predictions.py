@@ -146,7 +146,7 @@ def test_extra_columns_are_noted_but_not_the_target(run, table, tmp_path):
         (lambda frame: frame.drop("size", "city"), "lacks the columns 'size', 'city'"),
         (
             lambda frame: frame.with_columns(size=pl.lit("tall")),
-            "'size' is declared numeric, but row 0 contains",
+            "the model was trained on numbers in 'size', but row 0 contains 'tall'",
         ),
         (lambda frame: frame[:0], "has no rows"),
     ],
@@ -218,3 +218,37 @@ def test_a_frame_in_memory_is_refused_with_what_predicts_it(run, tmp_path):
         predict_file(run, TABLE.X, tmp_path / "out.csv")
     with pytest.raises(InputError, match=r"'run' is a folder, not a model file. Hint: open '.*model.foldwise'"):
         open_model(run)
+
+
+def test_an_option_that_has_no_effect_is_neither_advised_nor_accepted(run, table, tmp_path):
+    frame = pl.read_csv(table).with_columns(size=pl.concat_str("size", pl.lit(" cm")))
+    frame.write_csv(table)
+    reading = {"missing_values": {"size": frame["size"].unique().to_list()}}
+    assert predict_file(run, table, tmp_path / "out.csv", reading=reading).n_rows == 120
+    with pytest.raises(InputError, match="trained on numbers in it"):
+        predict_file(run, table, tmp_path / "out.csv", reading={"kinds": {"size": "categorical"}})
+
+
+def test_a_row_is_counted_from_the_start_of_the_file(run, table, tmp_path):
+    frame = pl.read_csv(table).with_columns(pl.col("size").cast(pl.String))
+    frame[100, "size"] = "tall"
+    frame.write_csv(table)
+    with pytest.raises(InputError, match="row 100 contains 'tall'"):
+        predict_file(run, table, tmp_path / "out.csv", block=500)
+
+
+def test_a_column_in_other_capitals_is_suggested(run, table, tmp_path):
+    pl.read_csv(table).rename({"size": "Size"}).write_csv(table)
+    with pytest.raises(InputError, match="is 'Size' the column 'size'"):
+        predict_file(run, table, tmp_path / "out.csv")
+
+
+def test_kept_cells_are_copied_as_they_are_written(run, table, tmp_path):
+    amounts = [f"${i}.50" for i in range(120)]
+    pl.read_csv(table).with_columns(price=pl.Series(amounts), rate=pl.lit("0%"), code=pl.lit("007")).write_csv(table)
+    predict_file(run, table, tmp_path / "out.csv", keep=["price", "rate", "code"])
+    found = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    assert found["price"].to_list() == amounts
+    assert found.select("rate", "code").row(0) == ("0%", "007")
+    predict_file(run, table, tmp_path / "out.parquet", keep=["price"])
+    assert pl.read_parquet(tmp_path / "out.parquet")["price"].dtype.is_numeric()

@@ -20,6 +20,7 @@ from foldwise import NaiveBayes, SearchCV, nested_cv
 from foldwise.errors import InputError
 from foldwise.folds.opening import open_session
 from foldwise.folds.splits import Split
+from foldwise.models import TransformedTarget
 from foldwise.testing import check_strategy
 from foldwise.tuning import Choice, Float, Gradient, Grid, Racing
 from foldwise.tuning.descent import Box, descend
@@ -279,3 +280,12 @@ def test_a_start_at_an_end_is_not_scored():
     search = searched(Ridge(), {"alpha": Float(1e-3, 100, log=True)}, *FEW, scoring=MSE)
     assert 100 in [path[0][0]["alpha"] for path in search.strategy_.paths]
     assert 100 not in search.cv_results_["param_alpha"]
+
+
+@pytest.mark.parametrize("transform", ["none", "scale"])
+def test_a_target_that_is_only_scaled_has_the_same_best_alpha(transform):
+    plain = searched(Ridge(), {"alpha": WIDE}, *DIABETES, scoring=MSE)
+    wrapped = TransformedTarget(Ridge(), transform=transform)
+    found = searched(wrapped, {"regressor__alpha": WIDE}, *DIABETES, scoring=MSE)
+    assert found.best_params_["regressor__alpha"] == pytest.approx(plain.best_params_["alpha"], rel=0.05)
+    assert not TransformedTarget(Ridge(), transform="log").smooth_names()

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from foldwise.adapters.smooth_penalties import FactoredLoss
 from foldwise.errors import InputError
 from foldwise.tuning.penalty_factors import PREFIX, PenaltyFactors
-from foldwise.tuning.smooth_losses import FoldTables, SmoothLoss, smooth_estimator_of
+from foldwise.tuning.smooth_losses import FoldTables, PrefixedLoss, SmoothLoss, smooth_estimator_of
 from foldwise.tuning.smooth_losses import smooth_names as names_of
 
 
@@ -47,7 +47,7 @@ def open_smooth_loss(estimator: Any, folds: Sequence[FoldTables], names: Sequenc
     prefix = f"{step}__"
     own = [one.removeprefix(prefix) for one in names if one.startswith(prefix)]
     if len(own) == len(names):
-        return StepLoss(known.open_loss(last, [prepare(estimator, fold, 1) for fold in folds], own), prefix)
+        return PrefixedLoss(known.open_loss(last, [prepare(estimator, fold, 1) for fold in folds], own), prefix)
     prepared = [prepare(estimator, fold, 2) for fold in folds]
     factors = [clone(estimator.steps[-2][1]).fit(fold.X_train) for fold in prepared]
     if not all(np.array_equal(one.group_of_, factors[0].group_of_) for one in factors):
@@ -59,19 +59,6 @@ def open_smooth_loss(estimator: Any, folds: Sequence[FoldTables], names: Sequenc
     loss: Any = known.open_loss(last, prepared, own)
     group_of = {f"{start}{group}": k for k, (start, group) in enumerate(factor_names(estimator))}
     return GroupedLoss(loss, prefix, group_of, factors[0].group_of_, factors[0].factor_of_)
-
-
-@dataclass(frozen=True)
-class StepLoss:
-    """The loss of a step, whose parameters have longer names in the pipeline."""
-
-    loss: SmoothLoss
-    prefix: str
-
-    def loss_and_gradient(self, values: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-        own = {name.removeprefix(self.prefix): value for name, value in values.items()}
-        loss, gradient = self.loss.loss_and_gradient(own)
-        return loss, {self.prefix + name: value for name, value in gradient.items()}
 
 
 @dataclass(frozen=True)

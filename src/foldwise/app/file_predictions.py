@@ -6,9 +6,6 @@ The output is written to a temporary file and renamed when it is complete, so a 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,19 +17,20 @@ from numpy.typing import NDArray
 
 from foldwise.app.coverage import CoverageRule
 from foldwise.app.engine_tables import is_engine_table
+from foldwise.app.prediction_writer import PredictionWriter
 from foldwise.app.run_folder import open_run
-from foldwise.app.safe_cells import without_formulas
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
-from foldwise.data.reading.declarations import STORED, base_kind
+from foldwise.data.reading.declarations import STORED, UnreadableCellError, base_kind
+from foldwise.data.reading.source_file import identify
 from foldwise.data.schema import listing
 from foldwise.data.target import written_labels
 from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
-from foldwise.storage.table_check import ignored_columns, match_columns
+from foldwise.storage.table_check import WORDS, ignored_columns, match_columns
 
 ROWS = 50_000  # predicted at once
 PREFIX = "predicted_"  # of all columns of the output, so that columns of the table keep their names
@@ -99,7 +97,8 @@ def predict_file(
     costs : CostMatrix, default=None
         Costs to decide by, instead of the costs of the run. Without either, every error costs 1.
     keep : sequence of str, default=()
-        Columns of the table to copy to the output, such as a row identifier.
+        Columns of the table to copy to the output, such as a row identifier. From CSV to CSV, cells are copied as they
+        are written, except in columns that the model uses. Those are written as they were read, `$5.00` as 5.0.
     raw : bool, default=False
         Whether to write text to CSV and TSV unchanged. By default an apostrophe is put in front of text that a
         spreadsheet would execute as a formula.
@@ -129,8 +128,7 @@ def predict_file(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from foldwise import NaiveBayes, predict_file, read_table, save_model
+    >>>     >>> from foldwise import NaiveBayes, predict_file, read_table, save_model
     >>> table = read_table("examples/weather.csv", target="play")
     >>> folder = tempfile.TemporaryDirectory()
     >>> model = save_model(f"{folder.name}/weather.foldwise", NaiveBayes().fit(table.X, table.y), table.X)
@@ -148,8 +146,11 @@ def predict_file(
     if isinstance(out, str | Path):
         source = Path() if is_engine_table(table) else Path(table)
         out = PredictionWriter(None if str(out) == "-" else checked_output(Path(out), source), raw)
+        verbatim = cells_to_copy(model, source, out, keep)
+    else:
+        verbatim = ()
     with out as output:
-        for frame in batches_for(model, table, block, reading):
+        for frame in batches_for(model, table, block, reading, verbatim=verbatim):
             for start in range(0, max(1, frame.height), ROWS):
                 if not frame.height and output.n_rows:
                     continue
@@ -161,21 +162,60 @@ def predict_file(
 
 
 def batches_for(
-    model: StoredModel, table: Any, block: int = BLOCK, reading: Mapping[str, Any] | None = None
+    model: StoredModel,
+    table: Any,
+    block: int = BLOCK,
+    reading: Mapping[str, Any] | None = None,
+    strict: bool = True,
+    verbatim: Sequence[str] = (),
 ) -> Iterator[pl.DataFrame]:
-    """Read a file in batches, with the column types of the model, and with what means missing in its table."""
+    """Read a file in batches, with the column types of the model, and with what means missing in its table.
+
+    Unless `strict`, a column with cells that do not fit its type stays text. Columns in `verbatim` stay text, too.
+    """
     if is_engine_table(table):
         from foldwise.engines.drawing import row_batches
 
-        return row_batches(table, ROWS)
+        yield from row_batches(table, ROWS)
+        return
     stored, given = model.metadata.get("reading") or {}, dict(reading or {})
     finer = {**stored.get("kinds", {}), **given.get("kinds", {})}
     kinds = {name: KINDS[kind] for name, kind in model.kinds.items()}
+    check_kinds(model, given.get("kinds", {}))
     kinds |= {name: kind for name, kind in finer.items() if STORED.get(base_kind(kind)) == kinds.get(name)}
+    kinds |= dict.fromkeys(verbatim, "text")
     known, more = stored.get("missing_values"), given.get("missing_values")
     if isinstance(known, Mapping) and isinstance(more, Mapping):
         more = {**known, **more}
-    return read_batches(table, kinds, block, {**given, "missing_values": more or known})
+    try:
+        yield from read_batches(table, kinds, block, {**given, "missing_values": more or known}, strict)
+    except UnreadableCellError as error:
+        trained = WORDS[model.kinds[error.column]]
+        raise InputError(
+            f"the model was trained on {trained} in {error.column!r}, but row {error.row} contains {error.cell!r}.",
+            f"if that means missing, pass missing_values={{{error.column!r}: {error.cell!r}}}. Otherwise convert the "
+            f"column to {trained}.",
+        ) from error
+
+
+def cells_to_copy(model: StoredModel, table: Path, out: PredictionWriter, keep: Sequence[str]) -> tuple[str, ...]:
+    """The columns to keep that are copied as they are written: those of text files that the model does not use."""
+    if not out.is_delimited or not table.is_file() or identify(table)[0] != "text":
+        return ()
+    return tuple(name for name in keep if name not in model.kinds)
+
+
+def check_kinds(model: StoredModel, kinds: Mapping[str, Any]) -> None:
+    """Raise if a column is declared as another kind than it had when the model was trained."""
+    for name, kind in kinds.items():
+        trained = model.kinds.get(name)
+        stored = STORED.get(base_kind(kind)) if isinstance(kind, str) else None
+        if trained is None or stored is None or (stored == "numeric") == (trained == "number"):
+            continue
+        raise InputError(
+            f"kinds= declares column {name!r} {kind}, but the model was trained on {WORDS[trained]} in it.",
+            "leave it out, or fit the model again with this kind.",
+        )
 
 
 def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
@@ -333,54 +373,3 @@ def checked_output(out: Path, table: Path) -> Path:
     if out.exists() and table.exists() and out.samefile(table):
         raise InputError(f"the output file {str(out)!r} is the table itself.", "choose another output file.")
     return out
-
-
-class PredictionWriter:
-    """Writes predictions to a temporary folder, and moves the complete file to its path."""
-
-    def __init__(self, path: Path | None, raw: bool = False) -> None:
-        self._path, self._raw = path, raw
-        self._ending = ".csv" if path is None else path.suffix.lower()
-        self.n_rows = 0
-        self._n_parts = 0
-
-    def __enter__(self) -> PredictionWriter:
-        where = None if self._path is None else self._path.parent
-        try:
-            self._folder = Path(tempfile.mkdtemp(prefix=".foldwise-", dir=where))
-        except OSError as error:
-            raise InputError(
-                f"the folder {str(where)!r} is not writable: {error.strerror}.", "choose another output file."
-            ) from error
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def write(self, frame: pl.DataFrame) -> None:
-        """Append rows."""
-        if self._ending == ".parquet":
-            frame.write_parquet(self._folder / f"{self._n_parts:08d}.parquet")
-        else:
-            with (self._folder / "lines").open("ab") as file:
-                if self._ending in (".jsonl", ".ndjson"):
-                    frame.write_ndjson(file)
-                else:
-                    separator = "\t" if self._ending == ".tsv" else ","
-                    frame = frame if self._raw else without_formulas(frame)
-                    frame.write_csv(file, include_header=not self._n_parts, separator=separator)
-        self._n_parts += 1
-        self.n_rows += frame.height
-
-    def finish(self) -> None:
-        """Move the complete file to its path, or print it."""
-        whole = self._folder / "lines"
-        if self._ending == ".parquet":
-            parts = sorted(self._folder.glob("*.parquet"))
-            pl.scan_parquet(parts).sink_parquet(whole)
-        if self._path is not None:
-            os.replace(whole, self._path)
-            return
-        with whole.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.flush()

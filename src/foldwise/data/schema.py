@@ -176,8 +176,21 @@ def choose_among(names: Iterable[str], given: object = None) -> str:
     "did you mean 'weather'? Choose among 'weather', 'wind'."
     """
     known = list(names)
-    near = get_close_matches(given, known, 1) if isinstance(given, str) else []
-    return f"did you mean {near[0]!r}? Choose among {listing(known)}." if near else f"choose among {listing(known)}."
+    near = nearest_name(known, given)
+    return f"did you mean {near!r}? Choose among {listing(known)}." if near else f"choose among {listing(known)}."
+
+
+def nearest_name(names: Iterable[str], given: object) -> str | None:
+    """Return the name that was probably meant: the one in other capitals, or else the most similar one.
+
+    >>> nearest_name(["Class", "clash"], "class")
+    'Class'
+    """
+    known = [name for name in names if isinstance(name, str)]
+    if not isinstance(given, str):
+        return None
+    same = [name for name in known if name.casefold() == given.casefold()]
+    return next(iter(same or get_close_matches(given, known, 1)), None)
 
 
 def listing(values: Iterable[object], most: int = 8) -> str:

@@ -172,7 +172,7 @@ def searches_on(
     with closing(plan), Progress() as progress:
         searches = [plan.start_on(session, split.train, groups) for split in splits]
         while going := [one for one in searches if one.question is not None]:
-            outcomes = plan.evaluate(going, progress=progress)
+            outcomes = plan.evaluate(going, progress=progress, deadline=common_deadline(going))
             for one, outcome in zip(going, outcomes, strict=True):
                 one.tell(outcome)
     found = []
@@ -183,6 +183,12 @@ def searches_on(
         score = results.get(f"mean_test_{name}", np.full(best + 1, np.nan))[best]
         found.append(SearchOutcome(results["params"][best], float(score), results, one.models_scored))
     return found
+
+
+def common_deadline(searches: Sequence[Any]) -> float | None:
+    """The time at which the last of some searches ends. None if one of them has no timeout, or its own store."""
+    ends = [one.deadline if one.study is None else None for one in searches]
+    return None if None in ends else max(ends)
 
 
 def scored_winners(

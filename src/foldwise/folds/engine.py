@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ __all__ = ["EvaluationTask", "Outcome", "ScoringPlan", "evaluate"]
 
 Observer = Callable[[Sequence[int], int | None, TaskResult], None]  # indices of settings, index of the split, scores
 LEAST_WAIT = 1e-3  # seconds, for a result of another process
+POOL_THREAD, STOPPING = "ExecutorManagerThread", 0.5  # of joblib's processes, and the seconds it has to end
 SMALL = 5e-4  # seconds; shorter tasks run faster without threads
 
 
@@ -99,7 +102,8 @@ def evaluate(
     progress : Progress, optional
         Shows how many models are done; by default on a terminal only.
     deadline : float, optional
-        Time of `time.monotonic` after which no fit starts. Fits in other processes are then stopped.
+        Time of `time.monotonic` after which no fit starts. Fits in other processes are then stopped. Of several tasks,
+        the first setting of each is scored in any case.
     observers : sequence of callable or None, optional
         One per task, called with each of its results as it arrives: the indices of the settings, the index of the split
         (None for all splits of leave-one-out) and the scores.
@@ -123,10 +127,14 @@ def evaluate(
     (2, 5)
     """
     jobs = jobs_of(session, tasks, plan)
+    first: list[EvaluationJob] = []  # that are done even after the deadline
+    if deadline is not None and len(tasks) > 1:
+        first, jobs = in_turn(jobs)
     builders = [OutcomeBuilder(task, plan) for task in tasks]
     with progress or Progress() as shown:
-        shown.expect(sum(job.n_models for job in jobs))
-        for job, result in run_jobs(session, jobs, plan, n_jobs, deadline):
+        shown.expect(sum(job.n_models for job in [*first, *jobs]))
+        beyond = run_jobs(session, first, plan, n_jobs) if first else ()
+        for job, result in chain(beyond, run_jobs(session, jobs, plan, n_jobs, deadline)):
             builders[job.task].add(job.group, job.number, result)
             if observers and (observe := observers[job.task]) is not None:
                 observe(job.group.indices, job.number, result)
@@ -153,6 +161,18 @@ def jobs_of(session: FoldSession, tasks: Sequence[EvaluationTask], plan: Scoring
             jobs += [EvaluationJob(t, group, None, task.splits) for group in together]
         jobs += [EvaluationJob(t, group, n, split) for group in separate for n, split in enumerate(task.splits)]
     return jobs
+
+
+def in_turn(jobs: Sequence[EvaluationJob]) -> tuple[list[EvaluationJob], list[EvaluationJob]]:
+    """Order jobs so that all tasks get equally far until a deadline: the first setting of each task, and the others."""
+    known: dict[int, dict[int, int]] = {}  # by task and first setting of a group: how many groups came before
+    ranks = []
+    for job in jobs:
+        groups = known.setdefault(job.task, {})
+        ranks.append(groups.setdefault(job.group.indices[0], len(groups)))
+    order = sorted(range(len(jobs)), key=ranks.__getitem__)
+    n_first = ranks.count(0)
+    return [jobs[i] for i in order[:n_first]], [jobs[i] for i in order[n_first:]]
 
 
 def run_jobs(
@@ -336,9 +356,37 @@ def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: f
 
 def before(deadline: float, pool: Parallel, results: Iterator[Any]) -> Iterator[Any]:
     """The results of a pool, which is stopped at the deadline: joblib's own timeout begins again with each result."""
-    while True:
-        pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
-        try:
-            yield next(results)
-        except StopIteration:
-            return
+    try:
+        while True:
+            pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
+            try:
+                with without_stop_traces():
+                    result = next(results)
+            except StopIteration:
+                return
+            yield result
+    finally:
+        with without_stop_traces():
+            results.close()  # type: ignore[attr-defined]
+
+
+@contextmanager
+def without_stop_traces() -> Iterator[None]:
+    """Do not print that the thread of a stopped pool missed a job: it may still get results of jobs that are gone."""
+    usual = threading.excepthook
+
+    def hook(found: threading.ExceptHookArgs) -> None:
+        if not (found.exc_type is KeyError and found.thread is not None and found.thread.name == POOL_THREAD):
+            usual(found)
+
+    threading.excepthook = hook
+    try:
+        yield
+    except multiprocessing.TimeoutError:
+        for thread in threading.enumerate():
+            if thread.name == POOL_THREAD:
+                thread.join(STOPPING)  # it ends when its processes have
+        raise
+    finally:
+        if threading.excepthook is hook:
+            threading.excepthook = usual

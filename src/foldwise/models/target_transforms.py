@@ -8,7 +8,7 @@ inverse transformation, and takes the mean.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -235,6 +235,46 @@ class TransformedTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         from foldwise.models.transformed_session import TransformedSession
 
         return None if set(fit_params) - {"sample_weight"} else TransformedSession(self, X, y, fit_params)
+
+    def smooth_names(self) -> frozenset[str]:
+        """Name the parameters that the out-of-fold squared error is a smooth function of, for searches by gradients.
+
+        Returns
+        -------
+        frozenset of str
+            Those of the regressor, if the target is only scaled; else none.
+        """
+        from foldwise.tuning.smooth_losses import smooth_names
+
+        if self.transform not in ("none", "scale"):
+            return frozenset()
+        return frozenset(f"regressor__{name}" for name in smooth_names(self.regressor))
+
+    def open_smooth_loss(self, folds: Any, names: Sequence[str]) -> Any:
+        """Open the out-of-fold squared error, in units of the target that the regressor is fitted to.
+
+        Parameters
+        ----------
+        folds : sequence of FoldTables
+            Training and test rows of each split.
+        names : sequence of str
+            The parameters that vary.
+
+        Returns
+        -------
+        PrefixedLoss
+            The loss and its gradient.
+        """
+        from foldwise.tuning.smooth_losses import PrefixedLoss, open_smooth_loss
+
+        own = [name.removeprefix("regressor__") for name in names]
+        made = [replace(fold, **self._smooth_targets(fold)) for fold in folds]
+        return PrefixedLoss(open_smooth_loss(self.regressor, made, own), "regressor__")
+
+    def _smooth_targets(self, fold: Any) -> dict[str, Floats]:
+        train, test = (np.asarray(part, dtype=np.float64) for part in (fold.y_train, fold.y_test))
+        scale = FoldTarget.of(self.transform, train).scale or (0.0, 1.0)  # type: ignore[arg-type]
+        return {"y_train": (train - scale[0]) / scale[1], "y_test": (test - scale[0]) / scale[1]}
 
 
 @dataclass(frozen=True)

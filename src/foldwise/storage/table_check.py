@@ -7,7 +7,7 @@ numbers. Every other change of type is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import polars as pl
 
 from foldwise.data.frames import as_polars
 from foldwise.data.notes import Note
-from foldwise.data.schema import listing
+from foldwise.data.schema import listing, nearest_name
 from foldwise.errors import InputError
 
 KINDS = ("number", "truth", "text", "date")
@@ -51,16 +51,16 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
     frame = as_polars(X)
     present = {column.name: column for column in frame}
     missing = [name for name in kinds if name not in present]
+    extra = [name for name in frame.columns if name not in kinds]
     if missing:
         what = "columns" if len(missing) > 1 else "column"
         raise InputError(
             f"the table lacks the {what} {listing(missing)}, with which the model was trained.",
-            f"add the {what} to the table. It has {listing(frame.columns)}.",
+            f"{renamed_words(missing, extra)}add the {what} to the table. It has {listing(frame.columns)}.",
         )
     if not frame.height:
         raise InputError("the table has no rows.", "pass at least one row.")
     notes = []
-    extra = [name for name in frame.columns if name not in kinds]
     if extra:
         notes.append(ignored_columns(extra))
     columns = []
@@ -70,6 +70,20 @@ def match_columns(X: Any, kinds: Mapping[str, str]) -> MatchedTable:
         if note is not None:
             notes.append(note)
     return MatchedTable(pl.DataFrame(columns), tuple(notes))
+
+
+def renamed_words(missing: Sequence[str], extra: Sequence[str]) -> str:
+    """Ask whether columns that a table lacks are there under a similar name. Empty if none is similar.
+
+    >>> renamed_words(["class"], ["Class", "name"])
+    "is 'Class' the column 'class'? Then rename it. Otherwise "
+    """
+    near = [(name, nearest_name(extra, name)) for name in missing]
+    found = [f"{other!r} the column {name!r}" for name, other in near if other is not None]
+    if not found:
+        return ""
+    them = "it" if len(found) == 1 else "them"
+    return f"is {', and '.join(found[:3])}? Then rename {them}. Otherwise "
 
 
 def ignored_columns(names: list[str]) -> Note:

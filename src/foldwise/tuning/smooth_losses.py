@@ -79,6 +79,19 @@ class SearchData:
         ]
 
 
+@dataclass(frozen=True)
+class PrefixedLoss:
+    """The loss of a part of an estimator, whose parameters have longer names in the whole."""
+
+    loss: SmoothLoss
+    prefix: str
+
+    def loss_and_gradient(self, values: Mapping[str, float]) -> tuple[float, dict[str, float]]:
+        own = {name.removeprefix(self.prefix): value for name, value in values.items()}
+        loss, gradient = self.loss.loss_and_gradient(own)
+        return loss, {self.prefix + name: value for name, value in gradient.items()}
+
+
 def in_few_folds(splits: Sequence[Split]) -> Sequence[Split]:
     """The splits themselves, or ten folds in place of leave-one-out, which would copy the table for each row."""
     if not isinstance(splits, LeaveOneOutSplits):

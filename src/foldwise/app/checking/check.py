@@ -132,6 +132,7 @@ def check(
         realized=realized,
         slices=judged.slices,
         notes=tuple(note.text for note in (*rows.notes, *judged.notes)),
+        unreadable_columns=rows.unreadable,
     )
 
 
@@ -140,7 +141,7 @@ def batches_of(model: StoredModel, table: Any, reading: Mapping[str, Any] | None
     if isinstance(table, str | Path):
         if not Path(table).is_file():
             raise InputError(f"file {str(table)!r} does not exist.", "check the path.")
-        return batches_for(model, table, BLOCK, reading)
+        return batches_for(model, table, BLOCK, reading, strict=False)
     return batches_for(model, table) if is_engine_table(table) else [as_polars(table)]
 
 
@@ -165,7 +166,7 @@ def judge(
     model: StoredModel, reference: RunReference, rows: NewRows, labels: str | None, names: Sequence[str]
 ) -> SamplePredictions:
     """Predict the sample, expect its scores, and compare them with the truth if there are labels."""
-    if rows.missing:
+    if rows.missing or rows.unreadable:
         return SamplePredictions()
     predicted = predictions_of(model, rows.sample)
     positive = positive_of(model)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from foldwise.app.checking.unreadable import ReadableCells, UnreadableCells
 from foldwise.app.reference import RunReference
 from foldwise.data.notes import Note
 from foldwise.data.schema import choose_among, listing
@@ -37,6 +38,8 @@ class NewRows:
         Columns of the model that the table lacks, and columns that the model does not use.
     notes : tuple of Note
         What was converted.
+    unreadable : tuple of UnreadableCells
+        Columns with cells of another kind than in training. Such cells count as missing.
     """
 
     n_rows: int
@@ -45,6 +48,7 @@ class NewRows:
     missing: tuple[str, ...]
     extra: tuple[str, ...]
     notes: tuple[Note, ...]
+    unreadable: tuple[UnreadableCells, ...] = ()
 
 
 class RowSample:
@@ -88,7 +92,7 @@ def read_new_rows(
     notes: dict[str, Note] = {}
     missing: list[str] = []
     extra: list[str] = []
-    n_rows = 0
+    n_rows, readable = 0, ReadableCells()
     for frame in batches:
         if not frame.height:
             continue
@@ -97,6 +101,7 @@ def read_new_rows(
             extra = [name for name in frame.columns if name not in model.kinds and name != model.target]
             check_columns(frame, model, missing, others)
         kinds = {name: kind for name, kind in model.kinds.items() if name not in missing}
+        frame = readable.of(frame, kinds)
         matched = match_columns(frame, kinds)
         notes |= {str(note): note for note in matched.notes if note.topic != "columns"}
         for name in kinds:
@@ -117,6 +122,7 @@ def read_new_rows(
         tuple(missing),
         tuple(name for name in extra if name not in named),
         tuple(notes.values()),
+        readable.found(),
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from foldwise.app.checking.unreadable import UnreadableCells
 from foldwise.app.plain_values import plain
 from foldwise.app.run_folder import write_whole
 from foldwise.data.html import html_table
 from foldwise.data.notes import counted
-from foldwise.data.schema import listing
+from foldwise.data.schema import listing, nearest_name
 from foldwise.evaluation.drift.expected import ExpectedScore
 from foldwise.evaluation.drift.shifts import ALPHA, LEAST_KS, LEAST_PSI, ColumnShift
 from foldwise.evaluation.slice_scores import SliceScores
@@ -100,6 +102,9 @@ class CheckResult:
         Scores by slice, if slices were requested.
     notes : tuple of str
         What else was noticed.
+    unreadable_columns : tuple of UnreadableCells
+        Columns with cells of another kind than in training, such as text among numbers. Then nothing is predicted, and
+        such cells count as missing.
     """
 
     title: str
@@ -114,6 +119,7 @@ class CheckResult:
     realized: tuple[RealizedScore, ...]
     slices: SliceScores | None
     notes: tuple[str, ...]
+    unreadable_columns: tuple[UnreadableCells, ...] = ()
 
     @property
     def changed_columns(self) -> list[str]:
@@ -127,8 +133,8 @@ class CheckResult:
 
     @property
     def changed(self) -> bool:
-        """Whether columns changed or are missing, or the model is worse than its estimate."""
-        return bool(self.changed_columns or self.missing_columns or self.is_worse)
+        """Whether columns changed, are missing or cannot be read, or the model is worse than its estimate."""
+        return bool(self.changed_columns or self.missing_columns or self.unreadable_columns or self.is_worse)
 
     @property
     def predictions_differ(self) -> bool:
@@ -157,6 +163,10 @@ class CheckResult:
             found.append(
                 f"The table lacks the {word} {listing(self.missing_columns)}, so the model cannot predict its rows."
             )
+            found += renamed_sentences(self.missing_columns, self.extra_columns)
+        found += [one.sentence() for one in self.unreadable_columns]
+        if self.unreadable_columns:
+            found.append("The model cannot predict such rows. Below, these cells count as missing.")
         columns = counted(len(self.columns), "other column" if self.missing_columns else "column")
         if self.changed_columns:
             found.append(f"{len(self.changed_columns)} of the {columns} changed: {listing(self.changed_columns)}.")
@@ -248,6 +258,7 @@ class CheckResult:
             "state": self.state,
             "changed_columns": self.changed_columns,
             "missing_columns": self.missing_columns,
+            "unreadable_columns": [asdict(one) for one in self.unreadable_columns],
             "extra_columns": self.extra_columns,
             "rows": self.n_rows,
             "rows_predicted": self.n_predicted,
@@ -322,6 +333,16 @@ def promise_words(real: RealizedScore, promise: float) -> str:
     p = "" if real.p_corrected is None else f" (corrected {p_equation(real.p_corrected)})"
     worse = "worse" if real.is_worse else "not clearly worse"
     return f"That is {worse} than the estimate of the run, which was {number(promise)}{p}"
+
+
+def renamed_sentences(missing: Sequence[str], extra: Sequence[str]) -> list[str]:
+    """Ask whether missing columns are there under a similar name.
+
+    >>> renamed_sentences(["class"], ["Class"])
+    ["It has 'Class': if that is 'class' under another name, rename it."]
+    """
+    near = [(nearest_name(extra, name), name) for name in missing]
+    return [f"It has {other!r}: if that is {name!r} under another name, rename it." for other, name in near if other]
 
 
 HEADS = ("column", "PSI", "KS", "JS", "missing", "p", "effect", "")

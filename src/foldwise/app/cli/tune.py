@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foldwise.app.cli.output import ProgressLine, bar, duration, print_json, typed_command
+from foldwise.app.cli.output import WIDTH, duration, print_json, typed_command
 from foldwise.app.cli.paths import check_outputs, check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.cli.table_task import SpecialColumns, TableTask, chosen_specs, needs_probabilities, read_task
+from foldwise.app.cli.tune_progress import TuneProgress
 from foldwise.data.notes import counted
+from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 
 OUTER, INNER = FoldPlan(5), FoldPlan(5)  # folds that estimate, and folds inside them that select
 SHOWN = 5  # settings
+SMOOTH = ("logistic_regression", "naive_bayes", "ridge")  # models for the strategy gradient
 GRID = 5  # values of each parameter in a grid
 
 
@@ -64,9 +68,11 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     from sklearn.base import clone
 
     from foldwise.app.plain_values import plain
-    from foldwise.app.timing import seconds_of
+    from foldwise.app.table_facts import overrun
+    from foldwise.app.timing import RunTimes, seconds_of
     from foldwise.evaluation import nested_cv
     from foldwise.evaluation.metrics.scoring import sign_and_title
+    from foldwise.folds.progress import counting_to
     from foldwise.tuning.strategies import NAMED
 
     seconds = None if request.budget is None else seconds_of(request.budget)
@@ -83,17 +89,21 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     outer = rows.splits(request.outer, request.seed + 1)
     if not (quiet or as_json):
         rows.say_left_out()
-    with ProgressLine(not quiet, always=False) as progress, told_of_budget(request):
-        progress.show(f"{bar(0.0)} estimating by nested cross-validation: {request.n_outer} searches", "estimate")
+    progress = TuneProgress(not (quiet or as_json), seconds)
+    with progress, counting_to(progress.count), told_of_budget(request):
+        n = request.n_outer
+        progress.begin(f"estimating by nested cross-validation, {n} search{'es' if n > 1 else ''}")
         share = request.n_outer / (request.n_outer + 1)  # of the time: all searches get as much
         if seconds is not None:
             search.set_params(timeout=max(0.1, share * (seconds - (time.monotonic() - start))))
         given = {"groups": rows.split_by, **rows.weighted(search.estimator)}
         nested = nested_cv(clone(search), rows.table.X, rows.y, cv=outer, **given)
-        progress.show(f"{bar(share)} searching on all rows", "search")
+        progress.begin("searching on all rows")
         if seconds is not None:  # at least what was meant for it, if the others took longer
             search.set_params(timeout=max((1 - share) * seconds, seconds - (time.monotonic() - start)))
         search.fit(rows.table.X, rows.y, **given)
+    elapsed = time.monotonic() - start
+    late = [] if seconds is None else overrun(RunTimes(seconds, elapsed, progress.phases))
     tested = None if request.test is None else score_of_test(request, task, search)
     write_files(request, task, search)
     if request.report is not None:
@@ -105,9 +115,11 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         honest = {"value": sign * nested.estimate.value, "low": low, "high": high, "metric": title, "test": tested}
         about = {"table": task.table.name, "target": request.target, "model": request.model}
         searched = {"strategy": request.strategy, "settings": len(search.cv_results_["params"])}
-        print_json({**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_})
+        print_json({**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_, "notes": late})
     elif not quiet:
         print(summary(request, task, search, nested, time.monotonic() - start, tested))
+        for words in late:
+            print(f"\n{textwrap.fill(words, WIDTH)}")
 
 
 @contextmanager
@@ -168,6 +180,8 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         raise InputError(f"--model {request.model!r} has nothing to tune on this table.", "choose another model.")
     if request.strategy == "grid":
         space = {name: values_of(name, values) for name, values in space.items()}
+    if request.strategy == "gradient":
+        check_smooth(request.model, pipeline, space)
     if task.spec.answers == "decision" and needs_probabilities(task.rows.scoring):
         pipeline, space = Calibrated(pipeline), {f"estimator__{name}": values for name, values in space.items()}
     return SearchCV(
@@ -180,6 +194,18 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
         n_jobs=-1 if request.jobs is None else request.jobs,
         random_state=request.seed,
     )
+
+
+def check_smooth(model: str, pipeline: Any, space: Mapping[str, Any]) -> None:
+    """Raise if no parameter of a model has a gradient."""
+    from foldwise.tuning.smooth_losses import smooth_names
+
+    if not smooth_names(pipeline) & space.keys():
+        raise InputError(
+            f"--strategy gradient cannot tune --model {model}, because its loss is not a smooth function of its "
+            "parameters.",
+            f"choose one of the models {listing(SMOOTH)}, or another strategy such as bayesian.",
+        )
 
 
 def values_of(name: str, values: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
-from foldwise.data.reading.declarations import apply_declarations, parse_kinds
+from foldwise.data.reading.declarations import UnreadableCellError, apply_declarations, parse_kinds
 from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_format, nth_line, read_delimited
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.expansion import in_words
@@ -35,11 +35,16 @@ SINGLE_BYTE = ("cp1252", "latin-1")
 
 
 def read_batches(
-    path: str | Path, kinds: Mapping[str, str], block: int = BLOCK, keywords: Mapping[str, Any] | None = None
+    path: str | Path,
+    kinds: Mapping[str, str],
+    block: int = BLOCK,
+    keywords: Mapping[str, Any] | None = None,
+    strict: bool = True,
 ) -> Iterator[pl.DataFrame]:
     """Yield the rows of a file in order, batch by batch. Columns of the file that are in `kinds` are read as declared.
 
-    `keywords` are other arguments of `read_table`. Columns that they name need not be in the file.
+    `keywords` are other arguments of `read_table`. Columns that they name need not be in the file. Unless `strict`, a
+    column with cells that do not fit its kind stays text.
 
     Examples
     --------
@@ -53,7 +58,7 @@ def read_batches(
     given = {name: value for name, value in given.items() if name not in ("index", "drop", "kinds")}
     tokens = None if isinstance(missing, Mapping) else token_strings(missing)
     options = ReadOptions(missing_values=tokens, more_missing=everywhere(missing), **with_header(given))
-    known = KnownColumns(kinds, by_column, options, path.name)
+    known = KnownColumns(kinds, by_column, options, path.name, strict)
     if format == "text":
         yield from text_batches(path, packed, known, block)
     elif format in SCANS and not packed and "names" not in given:
@@ -72,18 +77,34 @@ class KnownColumns:
     missing: Mapping[str, Any]
     options: ReadOptions
     name: str  # of the file
+    strict: bool = True
 
     def applied(self, frame: pl.DataFrame, at: int, decimal: str = ".") -> pl.DataFrame:
         """Convert the columns of a batch that starts at row `at` of the file."""
         there = {*frame.columns, ALL_COLUMNS}
         tokens = {name: given for name, given in self.missing.items() if name in there}
         frame = with_column_tokens(frame, tokens, self.options, decimal)[0]
+        kinds = {name: kind for name, kind in self.kinds.items() if name in there}
+        if not self.strict:
+            return self._applied_where_readable(frame, kinds)
         try:
-            return apply_declarations(frame, parse_kinds({k: v for k, v in self.kinds.items() if k in there}))
+            return apply_declarations(frame, parse_kinds(kinds))
         except InputError as error:
             if not at:
                 raise
-            raise InputError(f"{after_row(self.name, at)}: {error.message}", error.hint) from error
+            message = f"{after_row(self.name, at)}: {error.message}"
+            if isinstance(error, UnreadableCellError):
+                found = (error.column, error.cell, at + error.row)
+                raise UnreadableCellError(message, error.hint, *found) from error
+            raise InputError(message, error.hint) from error
+
+    def _applied_where_readable(self, frame: pl.DataFrame, kinds: Mapping[str, str]) -> pl.DataFrame:
+        for name, kind in kinds.items():
+            try:
+                frame = apply_declarations(frame, parse_kinds({name: kind}))
+            except UnreadableCellError:
+                continue
+        return frame
 
 
 def with_header(given: Mapping[str, Any]) -> dict[str, Any]:

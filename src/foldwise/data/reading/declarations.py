@@ -34,6 +34,24 @@ ALSO_CALLED |= {"category": "categorical", "bool": "binary", "boolean": "binary"
 EXAMPLES = {"time": "a time such as 18:30", "duration": "a duration such as 36:15:00 or 1h 30m"}
 
 
+class UnreadableCellError(InputError):
+    """A cell does not fit the declared kind of its column.
+
+    Parameters
+    ----------
+    message, hint : str
+        As in `FoldwiseError`.
+    column, cell : str
+        The column, and the cell as text.
+    row : int
+        The index of the row.
+    """
+
+    def __init__(self, message: str, hint: str = "", column: str = "", cell: str = "", row: int = 0) -> None:
+        super().__init__(message, hint)
+        self.column, self.cell, self.row = column, cell, row
+
+
 @dataclass(frozen=True)
 class ColumnDeclarations:
     """What a caller declares about columns: their descriptions, and the more specific kind of each."""
@@ -173,7 +191,8 @@ def refuse_lost(before: pl.Series, after: pl.Series, declared: str, hint: str, w
     if len(lost):
         row = int(lost[0])
         expected = f", which is not {wanted}" if wanted else ""
-        raise InputError(f"{declared}, but row {row} contains {before[row]!r}{expected}.", hint)
+        message = f"{declared}, but row {row} contains {before[row]!r}{expected}."
+        raise UnreadableCellError(message, hint, before.name, str(before[row]), row)
     return after.alias(before.name)
 
 

@@ -1,0 +1,53 @@
+"""What happens at a deadline: all tasks got equally far, and stopped workers leave no traceback."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+
+from foldwise.evaluation.metrics import find_metric
+from foldwise.folds import engine
+from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate, in_turn, jobs_of
+from foldwise.folds.opening import open_session
+from foldwise.folds.progress import Progress, counting_to
+from foldwise.folds.splits import freeze_splits
+
+X, y = load_iris(return_X_y=True)
+
+
+def test_the_settings_of_tasks_take_turns():
+    splits = freeze_splits(2, X, y, n_rows=150)
+    tasks = [EvaluationTask([{"max_depth": 1}, {"max_depth": 2}], splits) for _ in range(2)]
+    session = open_session(DecisionTreeClassifier(), X, y)
+    for setting, jobs in enumerate(in_turn(jobs_of(session, tasks, ScoringPlan({})))):
+        assert [(job.group.indices[0], job.task) for job in jobs] == [(setting, task) for task in (0, 0, 1, 1)]
+    plan = ScoringPlan({"accuracy": find_metric("accuracy")})
+    outcomes = evaluate(session, tasks, plan, deadline=time.monotonic())
+    assert [one.n_settings_done for one in outcomes] == [1, 1]
+
+
+def test_a_stopped_pool_prints_no_traceback(monkeypatch):
+    told = []
+    monkeypatch.setattr(threading, "excepthook", lambda found: told.append(found.thread.name))
+
+    def fail():
+        raise KeyError(55)
+
+    with engine.without_stop_traces():
+        for name in (engine.POOL_THREAD, "another"):
+            thread = threading.Thread(target=fail, name=name)
+            thread.start()
+            thread.join()
+    assert told == ["another"]
+    assert threading.excepthook.__name__ == "<lambda>"
+
+
+def test_another_display_counts_models():
+    counts = []
+    with counting_to(counts.append), Progress(always=True) as progress:
+        progress.expect(3)
+        progress.advance(2)
+    assert counts == [2]
