@@ -118,7 +118,7 @@ class TestExplain:
         code, out, error = ask("explain", tree_run, new, "--row", 17, "--class", "up")
         assert (code, error) == (0, "")
         lines = out.splitlines()
-        assert lines[0] == "row 17 of new.csv"
+        assert lines[0] == "row 17 of new.csv (row numbers start at 0)"
         assert "contribution of each column to the log-odds of 'up'" in out
         assert all(len(line) <= 80 for line in lines)
         number = [float(line[37:45]) for line in lines[6:]]
