@@ -37,7 +37,8 @@ def as_polars(X: Any) -> pl.DataFrame:
         return pl.DataFrame([series_of(str(one.name), one) for one in frame.iter_columns()])
     array = np.asarray(X)
     if array.ndim != 2:
-        raise InputError(f"Expected 2D array, got {array.ndim}D array instead.", "pass rows and columns.")
+        given = type(X).__name__ if array.ndim == 0 else f"{array.ndim}D array instead"
+        raise InputError(f"Expected 2D array, got {given}.", "pass a frame, or an array with rows and columns.")
     make = numbers if array.dtype.kind in "fiub" else series_of_values
     return pl.DataFrame([make(name, part) for name, part in zip(array_names(array.shape[1]), array.T, strict=True)])
 

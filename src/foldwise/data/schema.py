@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 from foldwise.data.html import html_table
 from foldwise.data.notes import counted
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 
 Kind = Literal["numeric", "categorical", "binary", "date"]
 Level = str | int | float | bool
@@ -77,6 +77,10 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
+        if not all(isinstance(column, Column) for column in self.columns):
+            raise FoldwiseTypeError(
+                f"columns must be a tuple of Column, got {self.columns!r}.", 'pass (Column("age", "numeric"),).'
+            )
         check_unique_names(self.names)
 
     @cached_property

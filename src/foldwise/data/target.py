@@ -64,7 +64,7 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
     broken = np.flatnonzero(~np.isfinite(values))
     if broken.size:
         raise InputError(
-            f"Input y contains NaN or infinity in {counted(len(broken), 'row')}: {listing(broken.tolist())}.",
+            f"Input y contains NaN or infinity in {counted(len(broken), 'row')}: {listing(broken.tolist())}, counted from 0.",
             "drop these rows; targets are not imputed.",
         )
     return read_only(np.ascontiguousarray(values))
@@ -158,9 +158,8 @@ def refuse_several(y: Any) -> None:
 def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
     """Raise for a target whose length differs, in scikit-learn's words."""
     raise InputError(
-        f"X has {n_rows} row{'s' * (n_rows != 1)} but y has {n_labels} label{'s' * (n_labels != 1)}: "
-        "found input variables with "
-        f"inconsistent numbers of samples: [{n_rows}, {n_labels}].",
+        f"X has {n_rows} row{'s' * (n_rows != 1)}, but y has {n_labels} label{'s' * (n_labels != 1)} "
+        "(inconsistent numbers of samples).",
         "pass one label per row.",
     )
 
@@ -190,9 +189,9 @@ def refuse_continuous(values: NDArray[np.float64]) -> None:
     """Refuse numbers that cannot be classes: infinite ones and numbers with decimals."""
     broken = values[np.isinf(values) | (values != np.floor(values))]
     if broken.size:
+        what = "infinity" if np.isinf(broken[0]) else f"numbers with decimals, such as {broken[0]:g}"
         raise InputError(
-            "Unknown label type: continuous. The target of a classifier must contain classes, but y contains "
-            f"numbers such as {broken[:1].tolist()}.",
+            f"Unknown label type: continuous. The target of a classifier must contain classes, but y contains {what}.",
             "bin the numbers into classes first, or use a regressor.",
         )
 

@@ -320,14 +320,15 @@ def absolute_sizes(train_sizes: ArrayLike, most: int) -> NDArray[np.int64]:
     if sizes.dtype.kind == "f":
         if not (low > 0 and high <= 1):
             raise InputError(
-                f"fractions in train_sizes must be within (0, 1], but they are within [{low:g}, {high:g}].",
+                f"fractions in train_sizes must be above 0 and at most 1, got {low if low <= 0 else high:g}.",
                 "pass integers for numbers of rows.",
             )
         sizes = np.clip((sizes * most).astype(int), 1, most)
     elif low <= 0 or high > most:
         raise InputError(
-            f"train_sizes must be within (0, {most}], but they are within [{low}, {high}].",
-            f"the first split has {most} training rows.",
+            f"train_sizes must be from 1 to {most}, the number of training rows of the first split, got "
+            f"{low if low <= 0 else high}.",
+            "pass other sizes, or fractions such as 0.5.",
         )
     found = np.unique(sizes).astype(np.int64)
     if len(found) < len(sizes):

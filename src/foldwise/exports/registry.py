@@ -118,7 +118,7 @@ class ExportLanguage:
             )
             raise InputError(
                 f"{type(fitted).__name__} cannot be exported to {self.name}.",
-                f"train the model without it. These can be exported: {', '.join(known)}.",
+                f"train a model that can be exported: {', '.join(known)}.",
             )
         module, _, function = where.partition(":")
         return getattr(import_module(f"{self.package}.{module}"), function)(fitted, features, program)

@@ -216,7 +216,8 @@ def dotted(name: str) -> ModelSpec:
     try:
         found: Any = getattr(import_module(module), kind)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"estimator {name!r} cannot be imported: {error}.", "pass 'package.module.Class'.") from error
+        hint = "check the spelling." if module else "pass 'package.module.Class'."
+        raise InputError(f"estimator {name!r} cannot be imported: {error}.", hint) from error
     if not inspect.isclass(found) or not hasattr(found, "fit") or not hasattr(found, "predict"):
         raise InputError(f"{name!r} is not an estimator class with fit and predict.", "pass the path of an estimator.")
     try:

@@ -42,8 +42,8 @@ def check_enough(k: int, n_rows: int, n_queries: int, itself: bool) -> None:
     """Raise if there are fewer training rows than neighbors."""
     if k > n_rows - itself:
         raise InputError(
-            f"Expected n_neighbors <= {'n_samples_fit - 1' if itself else 'n_samples_fit'}, but n_neighbors = {k}, "
-            f"n_samples_fit = {n_rows}, n_samples = {n_queries}."
+            f"n_neighbors must be at most {n_rows - itself}, got {k}: there are {n_rows} training rows "
+            f"(n_samples_fit = {n_rows}, n_samples = {n_queries})."
             + (" A training row is not its own neighbor." if itself else ""),
             "reduce n_neighbors, or fit on more rows.",
         )

@@ -94,7 +94,7 @@ def explained(params: Sequence[Any], given: Sequence[str]) -> str:
             return f"unexpected argument {more[0]!r} after {option.name} {option.value}. Hint: {advice(option, more)}"
     names = " and ".join(str(one.metavar or one.name.upper()).strip("{}[]") for one in arguments)
     takes = f"the command takes {names or 'no arguments'}."
-    return f"unexpected argument {extra!r}. Hint: {takes} Everything else is an option, see --help."
+    return f"unexpected argument {extra!r}. Hint: {takes} Everything else is an option; see --help."
 
 
 def parsed(params: Sequence[Any], given: Sequence[str]) -> tuple[list[OptionGiven], list[str]]:

@@ -166,7 +166,12 @@ def is_number(cell: str) -> bool:
 def header_of(rows: CellRows, width: int, options: ReadOptions) -> tuple[int, str]:
     """Count the rows of the header, and say why."""
     if options.header is not None:
-        return min(options.header, len(rows)), "as requested"
+        if options.header > len(rows):
+            raise InputError(
+                f"header must be at most {len(rows)} rows, got {options.header}.",
+                "pass the number of rows that contain column names.",
+            )
+        return options.header, "as requested"
     if is_orange(rows):
         return 3, "names, types and roles"
     first, body = rows[0], rows[1:]

@@ -62,7 +62,7 @@ def check_character(name: str, value: Any) -> None:
     if value is not None and (len(value) != 1 or value in "\r\n" or not value.isascii()):
         raise InputError(
             f"{name} must be a single ASCII character, got {value!r}.",
-            f"replace the {name} with a single character in the file first.",
+            f"replace the {name} with a single character in the file first." if value else "pass one character.",
         )
 
 

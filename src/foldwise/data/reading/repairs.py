@@ -122,7 +122,7 @@ def refuse_long_row(data: bytes, dialect: Dialect, width: int, skip: int, name: 
 
 def refuse_row(number: int, cells: int, width: int, name: str) -> None:
     hint = (
-        "write an empty cell for a missing value; short rows are not filled up."
+        "write an empty cell for a missing value, or pass separator= if the cells are separated by something else."
         if cells < width
         else "quote cells that contain the separator, or pass separator= and quote= if they were misdetected."
     )

@@ -106,6 +106,8 @@ def first_bytes(path: Path, packed: bool) -> bytes:
 def opened(path: Path, packed: bool) -> IO[bytes]:
     """Open a file to read bytes from it, decompressed."""
     try:
+        if path.is_dir():
+            raise InputError(f"{str(path)!r} is a folder, not a table.", "pass a file of the folder.")
         if not path.is_file():
             raise missing_file(path)
         # a buffer would copy all bytes once more
