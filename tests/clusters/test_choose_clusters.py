@@ -161,7 +161,7 @@ def test_frame_picture_and_text(blobs):
 @pytest.mark.parametrize(
     ("X", "options", "message"),
     [
-        ([[1.0], [1.0], [1.0]], {}, "more different rows than clusters"),
+        ([[1.0], [1.0], [1.0]], {}, "more distinct rows than clusters"),
         ([[1.0, np.nan], [2.0, 3.0]], {}, "NaN"),
         (pd.DataFrame({"a": ["x", "y", "z"]}), {}, "'a' is not numeric"),
         (np.zeros((5, 2)), {"ks": []}, "at least one number"),

@@ -74,3 +74,10 @@ def test_bad_input():
         reliability([0, 1], [0.5, 0.5], of=9)
     with pytest.raises(InputError, match="bins must be 'width' or 'frequency'"):
         reliability([0, 1], [0.5, 0.5]).to_frame("depth")
+
+
+def test_a_notebook_shows_a_table():
+    html = reliability([0, 1, 1], [0.2, 0.7, 0.9], bins=2)._repr_html_()
+    assert "Predicted probability of class 1" in html
+    assert "expected calibration error 0.2000" in html
+    assert html.count("<tr>") == 3

@@ -67,3 +67,18 @@ def test_a_frame_with_the_largest_contribution_first():
 def test_one_class_is_refused():
     with pytest.raises(InputError, match="a single class"):
         contributions_of(predict_proba, ROW, BACKGROUND, ["no"])
+
+
+def test_contributions_are_shown_as_a_table():
+    [found] = contributions_of(predict_proba, ROW, BACKGROUND, ["no", "<yes>"], about="<yes>")
+    lines = repr(found).splitlines()
+    assert lines[0].startswith("P(<yes>) = ")
+    assert lines[2] == "contribution of each column to the log-odds of '<yes>'"
+    assert sorted(line.split()[0] for line in lines[6:9]) == ["a", "b", "c"]
+    html = found._repr_html_()
+    assert "&lt;yes&gt;" in html
+    assert html.count("<tr>") == 6
+
+    [value] = contributions_of(lambda frame: frame["a"].fill_null(0.0).to_numpy(), ROW, BACKGROUND, None)
+    assert repr(value).startswith("predicted value 2.000")
+    assert value._repr_html_().startswith("<p>predicted value 2.000</p>")

@@ -25,22 +25,24 @@ from foldwise.ensembles import Ensemble
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.contributions import Contributions, contributions_of
 from foldwise.storage import StoredModel
+from foldwise.storage.stored_model import stored
 from foldwise.storage.table_check import match_columns
 
 
 def explain(
-    model: Any, rows: Any, background: Any, about: Any = None, n_samples: int | None = None, seed: int = 0
+    model: Any, rows: Any, background: Any = None, about: Any = None, n_samples: int | None = None, seed: int = 0
 ) -> list[Contributions]:
     """Explain predictions by the contribution of each column to the log-odds of a class, or to the predicted value.
 
     Parameters
     ----------
-    model : estimator or StoredModel
-        A fitted classifier with `predict_proba`, or a fitted regressor.
+    model : estimator, Run or StoredModel
+        A fitted classifier with `predict_proba`, a fitted regressor, or the result of `fit`.
     rows : frame or array
         The rows to explain.
-    background : frame or array
-        Training rows, or a sample of them. Contributions are relative to their average prediction.
+    background : frame or array, default=None
+        Training rows, or a sample of them. Contributions are relative to their average prediction. A run has such a
+        sample, unless it was fitted with `rows=False`.
     about : class label, default=None
         The class to explain. By default the most probable class of each row. A regressor has none.
     n_samples : int, default=None
@@ -70,12 +72,20 @@ def explain(
         raise FoldwiseTypeError(
             f"model must be a fitted model, but is the path {str(model)!r}.", "open the model file with open_model."
         )
+    if background is None:
+        background = background_of(model)
+    model = stored(model)
     inner = getattr(model, "model", model)
     quantity = is_regressor(inner)
     if not quantity and not hasattr(model, "classes_"):
         raise InputError("only a fitted classifier or regressor can be explained.", "fit the model first.")
     if quantity and about is not None:
         raise InputError("the model predicts a quantity, so it has no class to explain.", "leave about= out.")
+    if not quantity and not hasattr(inner, "predict_proba"):
+        raise InputError(
+            f"{type(inner).__name__} does not predict probabilities, which explanations need.",
+            f"fit Calibrated({type(inner).__name__}()) instead.",
+        )
     rows, background, as_array = prepared(model, rows, background)
     classes = None if quantity else np.asarray(model.classes_).tolist()
     predictor = inner if isinstance(inner, Blend | ValueBlend) else model
@@ -85,6 +95,17 @@ def explain(
         return np.asarray(ask(frame.to_numpy() if as_array else frame), dtype=np.float64)
 
     return contributions_of(predict, rows, background, classes, about=about, n_samples=n_samples, seed=seed)
+
+
+def background_of(model: Any) -> pl.DataFrame:
+    """Return the training rows that a run holds."""
+    rows = getattr(model, "background", None)
+    if not isinstance(rows, pl.DataFrame) or not rows.height:
+        raise InputError(
+            "an explanation compares a row with training rows, but none are stored with this model.",
+            "pass background=, a table of training rows.",
+        )
+    return rows
 
 
 def prepared(model: Any, rows: Any, background: Any) -> tuple[pl.DataFrame, pl.DataFrame, bool]:

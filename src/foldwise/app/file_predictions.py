@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from foldwise.app.coverage import CoverageRule
 from foldwise.app.engine_tables import is_engine_table
 from foldwise.app.prediction_writer import PredictionWriter
-from foldwise.app.run_folder import open_run
+from foldwise.app.run_folder import model_of_run
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
 from foldwise.data.notes import Note, Notes
 from foldwise.data.reading.batches import BLOCK, read_batches
@@ -30,6 +30,7 @@ from foldwise.decisions.conformal.levels import set_text
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.storage import StoredModel
+from foldwise.storage.stored_model import HoldsModel
 from foldwise.storage.table_check import WORDS, ignored_columns, match_columns
 
 ROWS = 50_000  # predicted at once
@@ -71,7 +72,7 @@ class PredictionSummary:
 
 
 def predict_file(
-    run: str | Path | StoredModel,
+    run: str | Path | StoredModel | HoldsModel,
     table: Any,
     out: Any,
     *,
@@ -86,8 +87,8 @@ def predict_file(
 
     Parameters
     ----------
-    run : path or StoredModel
-        A run folder, a model file, or an open model.
+    run : path, Run or StoredModel
+        A run folder, a model file, the result of `fit`, or an open model.
     table : path or ibis.Table
         The table to predict. CSV, TSV, Parquet and Feather files are read in batches, and so is a table expression of a
         database (`foldwise.engines.table_of`).
@@ -141,7 +142,7 @@ def predict_file(
             f"table must be the path of a file, got {type(table).__name__}.",
             "to predict a frame in memory, use open_model(path).predict(frame).",
         )
-    model = run if isinstance(run, StoredModel) else open_run(run).model
+    model = model_of_run(run)
     predictor = predictor_of(model, costs, tuple(keep))
     if isinstance(out, str | Path):
         source = Path() if is_engine_table(table) else Path(table)

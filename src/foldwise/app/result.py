@@ -28,7 +28,9 @@ from foldwise.data.frames import frame_in
 from foldwise.errors import InputError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.report.summary import summary_html, summary_text
-from foldwise.storage import save_model
+from foldwise.storage import StoredModel, save_model
+from foldwise.storage.model_file import model_in_memory
+from foldwise.storage.stored_model import HoldsModel
 
 if TYPE_CHECKING:
     from foldwise.app.blend import Blend
@@ -65,7 +67,7 @@ class FitResult:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(FolderResult):
+class Run(FolderResult, HoldsModel):
     """The result of `fit`: a fitted model, its honest estimate, and a report.
 
     Attributes
@@ -247,20 +249,29 @@ class Run(FolderResult):
         used = [name for name in self.task.table.X.columns if name in self.task.outline.roles]
         return self.task.table.X.select(used)
 
-    def _write_model(self, inside: Path) -> None:
-        estimate = self.facts["headline"]["estimate"]
+    def stored(self) -> StoredModel:
+        """Return the model with its columns and metadata, as if the run had been saved and its model opened.
+
+        Returns
+        -------
+        StoredModel
+            The model, which checks tables before it predicts.
+        """
         metadata = {
             "target": self.task.table.target,
             "costs": self.facts["task"]["costs"],
             "positive": self.facts["task"]["positive"],
-            "estimate": estimate,
+            "estimate": self.facts["headline"]["estimate"],
             "rows": self.task.n_rows,
             "reading": dict(self.task.table.reading),
             "coverage": None if self.coverage is None else self.coverage.to_metadata(),
             "reference": self.reference or None,
             "special": dict(self.task.named or {}),
         }
-        save_model(inside / MODEL, self.model, self._sample, target=self.task.table.target, metadata=metadata)
+        return model_in_memory(self.model, self._sample, self.task.table.target, metadata)
+
+    def _write_model(self, inside: Path) -> None:
+        save_model(inside / MODEL, self.stored())
         if self.background.height:
             self.background.write_parquet(inside / BACKGROUND)
         if self.predicted_rows.height:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from foldwise.addresses import is_like_address, masked
 from foldwise.app.recording.lock import is_locked
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -188,6 +188,21 @@ def open_run(path: str | Path, *, by: str = "fit or explore") -> OpenRun:
         return OpenRun(open_model(file_in(path, MODEL)), path)
     check_exists(path, by=by)
     return OpenRun(open_model(path), None)
+
+
+def model_of_run(run: Any, *, by: str = "fit or explore") -> StoredModel:
+    """Return the model of a result of `fit`, an open model, a run folder or a model file."""
+    from foldwise.storage.stored_model import StoredModel, stored
+
+    found = stored(run)
+    if isinstance(found, StoredModel):
+        return found
+    if not isinstance(run, str | os.PathLike):
+        raise FoldwiseTypeError(
+            f"run must be a result of fit, a run folder, a model file or an open model, got {type(run).__name__}.",
+            "save a model of your own with save_model(path, model, X), and pass the path.",
+        )
+    return open_run(os.fspath(run), by=by).model
 
 
 def check_exists(path: Path, *, by: str = "fit or explore", or_model: bool = True) -> None:

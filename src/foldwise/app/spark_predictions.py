@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -42,6 +43,11 @@ def predict_spark(run: str | Path, frame: Any, *, keep: Sequence[str] = ()) -> A
     >>> rows = session.table("orders")  # doctest: +SKIP
     >>> predict_spark("orders-run", rows, keep=["id"]).write.parquet("predictions")  # doctest: +SKIP
     """
+    if not isinstance(run, str | os.PathLike):
+        raise FoldwiseTypeError(
+            f"run must be a run folder or a model file, got {type(run).__name__}.",
+            "write the folder of a run with run.save(folder), or a model file with save_model, and pass its path.",
+        )
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if not hasattr(frame, "mapInArrow"):

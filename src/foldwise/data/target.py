@@ -64,7 +64,8 @@ def number_target(y: Any, n_rows: int) -> NDArray[np.float64]:
     broken = np.flatnonzero(~np.isfinite(values))
     if broken.size:
         raise InputError(
-            f"Input y contains NaN or infinity in {counted(len(broken), 'row')}: {listing(broken.tolist())}, counted from 0.",
+            f"Input y contains NaN or infinity in {counted(len(broken), 'row')}: {listing(broken.tolist())}, counted "
+            "from 0.",
             "drop these rows; targets are not imputed.",
         )
     return read_only(np.ascontiguousarray(values))

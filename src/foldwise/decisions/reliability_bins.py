@@ -10,6 +10,7 @@ import numpy as np
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of, whole_at_least
+from foldwise.data.html import html_table
 from foldwise.data.schema import listing
 from foldwise.data.target import encode_target
 from foldwise.errors import InputError
@@ -122,6 +123,13 @@ class Reliability:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        bins = zip(self.width.predicted, self.width.observed, self.width.rows, strict=True)
+        rows = [[f"{predicted:.3f}", f"{observed:.3f}", f"{n:,}"] for predicted, observed, n in bins]
+        error = f"expected calibration error {self.ece:.4f} (bins of equal frequency: {self.ece_frequency:.4f})"
+        title = f"Predicted probability of {self.event}"
+        return html_table(title, ["predicted", "observed", "rows"], rows, [error], align="rrr")
 
 
 def reliability(

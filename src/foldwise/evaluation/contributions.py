@@ -18,6 +18,7 @@ import polars as pl
 from foldwise.arrays import Floats, Indices
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
+from foldwise.evaluation.contribution_text import contribution_html, contribution_text
 from foldwise.evaluation.label_names import find
 
 Predict = Callable[[pl.DataFrame], Floats]
@@ -28,7 +29,7 @@ BATCH_ROWS = 20_000
 BATCH_CELLS = 4_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contributions:
     """The contribution of each column of one row to the log-odds of one class, or to the predicted value.
 
@@ -88,6 +89,14 @@ class Contributions:
             schema_overrides={"value": pl.String},
         )
         return frame.sort(pl.col("contribution").abs(), descending=True)
+
+    def __str__(self) -> str:
+        return contribution_text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return contribution_html(self)
 
 
 def contributions_of(

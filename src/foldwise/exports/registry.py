@@ -24,6 +24,7 @@ TRANSFORMERS = {
     "sklearn.preprocessing._encoders.OneHotEncoder": "category_columns:one_hot",
     "foldwise.models.column_transformers.NumberColumns": "columns:number_columns",
     "foldwise.models.column_transformers.KeepColumns": "columns:keep_columns",
+    "foldwise.models.table_encoder.TableEncoder": "columns:table_encoder",
     "foldwise.models.date_features.DateFeatures": "dates:date_features",
     "foldwise.models.column_transformers.TextTfidf": "columns:refuse_text",
     "foldwise.models.column_transformers.CategoryCodes": "category_columns:category_codes",
@@ -75,6 +76,16 @@ REGRESSORS = {
 }
 
 
+INSTEAD = {
+    "Balanced": "export its estimator_, a model of the balanced rows, or train the model without it.",
+    "Conformal": "export its estimator_, or the result of fit(coverage=…), whose intervals and sets are exported.",
+    "CostSensitive": "export its estimator_, or the result of fit(costs=…), whose decisions are exported.",
+    "Ensemble": "export one of its members_, or the result of fit, whose weighted means are exported.",
+    "EnsembleRegressor": "export one of its members_, or the result of fit, whose weighted means are exported.",
+    "SelectFeatures": "fit the model on the columns of support_, and export that model.",
+}
+
+
 @dataclass(frozen=True)
 class ExportLanguage:
     """The functions that write models in one language.
@@ -113,6 +124,11 @@ class ExportLanguage:
         name = type_name(fitted)
         where = self.more.get(name, kind.get(name))
         if where is None:
+            if hasattr(fitted, "best_estimator_"):
+                raise InputError(f"a search cannot be exported to {self.name}.", "pass its best_estimator_.")
+            if type(fitted).__name__ in INSTEAD and name.startswith("foldwise."):
+                words = f"{type(fitted).__name__} cannot be exported to {self.name}."
+                raise InputError(words, INSTEAD[type(fitted).__name__])
             known = sorted(
                 {one.rsplit(".", 1)[-1] for one in kind if not one.startswith("foldwise.") or "bayes" in one}
             )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -28,14 +29,14 @@ from foldwise.data.frames import as_polars
 from foldwise.data.table import Table
 from foldwise.data.view import is_frame
 from foldwise.decisions.wrapper import Wrapper
-from foldwise.errors import FoldwiseError, InputError
+from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
 from foldwise.storage.archive import Archive, damaged, read_archive, write_archive
 from foldwise.storage.codecs import CODECS
 from foldwise.storage.codecs.formats import labels_from_plain, labels_to_plain
 from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts
 from foldwise.storage.missing_library import missing_library
 from foldwise.storage.skops_format import from_skops, to_skops
-from foldwise.storage.stored_model import StoredModel
+from foldwise.storage.stored_model import StoredModel, stored
 from foldwise.storage.table_check import EMPTY, KINDS, kinds_of
 
 LIBRARIES = ("scikit-learn", "numpy", "scipy", "polars", "skops", "lightgbm", "xgboost-cpu", "xgboost", "catboost")
@@ -45,7 +46,7 @@ PLAIN = (str, int, float, bool, type(None))
 def save_model(
     path: str | os.PathLike[str],
     model: Any,
-    X: Any,
+    X: Any = None,
     *,
     target: str | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -56,11 +57,12 @@ def save_model(
     ----------
     path : str or path
         The file to write. An existing file is replaced.
-    model : classifier or regressor
-        A fitted model of Foldwise, scikit-learn, LightGBM, XGBoost or CatBoost, or a pipeline of them.
+    model : classifier or regressor, Run or StoredModel
+        A fitted model of Foldwise, scikit-learn, LightGBM, XGBoost or CatBoost, or a pipeline of them. A run and a
+        model opened by `open_model` know their columns, target and metadata.
     X : frame or array
         The table it was fitted on, or some rows of it. Only names and types of columns are stored, no cells. A
-        nearest-neighbors model contains its training rows nevertheless.
+        nearest-neighbors model contains its training rows nevertheless. A run and an opened model do not need it.
     target : str, optional
         Name of the target column.
     metadata : mapping, optional
@@ -76,30 +78,59 @@ def save_model(
     >>> open_model(path).predict(table.X[:2]).tolist()
     ['no', 'no']
     """
+    if not isinstance(path, str | os.PathLike):
+        raise FoldwiseTypeError(
+            f"path must be the path of a file, got {type(path).__name__}.",
+            "pass the path first: save_model(path, model, X).",
+        )
+    found = stored(model)
+    if isinstance(found, StoredModel):
+        more = {**found.metadata, **plain(metadata or {})}
+        found = replace(found, target=found.target if target is None else target, metadata=more)
+    else:
+        found = model_in_memory(found, X, target, metadata)
+    labels = labels_to_plain(found.classes_)
+    rest, parts = extract_parts(found.model)
+    try:
+        members = {"model.skops": to_skops(rest)}
+    except InputError:
+        if hasattr(found.model, "best_estimator_"):
+            raise InputError("a search cannot be saved.", "save its best_estimator_.") from None
+        raise
+    for number, part in enumerate(parts):
+        members |= {f"parts/{number}.{ending}": data for ending, data in part.files.items()}
+    manifest = {
+        "written_by": versions(),
+        "target": found.target,
+        "framed": found.framed,
+        "columns": [{"name": name, "kind": kind} for name, kind in found.kinds.items()],
+        "classes": labels,
+        "parts": [part.codec for part in parts],
+        "probe": probe(found.model, found.kinds, found.framed).tolist(),
+        "metadata": found.metadata,
+    }
+    write_archive(path, Archive(manifest, members))
+
+
+def model_in_memory(
+    model: Any, X: Any, target: str | None = None, metadata: Mapping[str, Any] | None = None
+) -> StoredModel:
+    """Return a fitted model as `open_model` returns it, without writing a file."""
+    if not hasattr(model, "predict"):
+        raise FoldwiseTypeError(
+            f"model must be a fitted classifier or regressor, got {type(model).__name__}.",
+            "call save_model(path, model, X).",
+        )
+    if X is None:
+        raise InputError("X must be the table the model was fitted on, or some rows of it.", "pass X as well.")
     classes = np.empty(0) if is_regressor(model) else np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or not (len(classes) or is_fitted_regressor(model)):
         raise InputError(
             "only a fitted classifier or regressor with a single target can be saved.", "fit the model first."
         )
-    labels = labels_to_plain(classes)
-    kinds = kinds_of(as_polars(X))
-    wanted = columns_of(model)
+    kinds, wanted = kinds_of(as_polars(X)), columns_of(model)
     kinds = {name: kind for name, kind in kinds.items() if wanted is None or name in wanted}
-    rest, parts = extract_parts(model)
-    members = {"model.skops": to_skops(rest)}
-    for number, part in enumerate(parts):
-        members |= {f"parts/{number}.{ending}": data for ending, data in part.files.items()}
-    manifest = {
-        "written_by": versions(),
-        "target": target,
-        "framed": is_framed(X),
-        "columns": [{"name": name, "kind": kind} for name, kind in kinds.items()],
-        "classes": labels,
-        "parts": [part.codec for part in parts],
-        "probe": probe(model, kinds, is_framed(X)).tolist(),
-        "metadata": plain(metadata or {}),
-    }
-    write_archive(path, Archive(manifest, members))
+    return StoredModel(model, kinds, classes, target, plain(metadata or {}), versions(), is_framed(X))
 
 
 def open_model(path: str | os.PathLike[str]) -> StoredModel:
@@ -136,7 +167,7 @@ def open_model(path: str | os.PathLike[str]) -> StoredModel:
         classes = labels_from_plain(manifest["classes"])
         parts = [encoded_part(archive, number, str(codec)) for number, codec in enumerate(manifest["parts"])]
         model = restore_parts(from_skops(archive.members["model.skops"]), parts)
-        stored = StoredModel(
+        opened = StoredModel(
             model,
             kinds,
             classes,
@@ -150,8 +181,8 @@ def open_model(path: str | os.PathLike[str]) -> StoredModel:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise damaged(f"{type(error).__name__}: {error}") from error
-    check_probe(stored, expected)
-    return stored
+    check_probe(opened, expected)
+    return opened
 
 
 def encoded_part(archive: Archive, number: int, codec: str) -> EncodedPart:
@@ -204,25 +235,28 @@ def probe(model: Any, kinds: Mapping[str, str], framed: bool) -> NDArray[np.floa
             for name, kind in kinds.items()
         ]
     )
-    names = ("predict",) if is_regressor(model) else ("predict_proba", "decision_function")
-    ask = next(getattr(model, name) for name in names if hasattr(model, name))
+    names = ("predict",) if is_regressor(model) else ("predict_proba", "decision_function", "predict")
+    name = next(name for name in names if hasattr(model, name))
     try:
-        return np.asarray(ask(frame if framed else frame.to_numpy()), dtype=np.float64)
+        found = np.asarray(getattr(model, name)(frame if framed else frame.to_numpy()))
+        if name == "predict" and not is_regressor(model):  # of a vote without probabilities
+            found = np.searchsorted(model.classes_, found)
+        return found.astype(np.float64)
     except ImportError as error:
         raise missing_library(error) from error
     except Exception:  # a model may fail on missing values with any error
         return np.empty(0)  # predictions cannot be compared
 
 
-def check_probe(stored: StoredModel, expected: NDArray[np.float64]) -> None:
+def check_probe(opened: StoredModel, expected: NDArray[np.float64]) -> None:
     """Refuse a model whose predictions differ from those at the time it was saved."""
     if not expected.size:
         return
-    got = probe(stored.model, stored.kinds, stored.framed)
+    got = probe(opened.model, opened.kinds, opened.framed)
     if got.shape == expected.shape and np.allclose(got, expected, rtol=1e-5, atol=1e-7, equal_nan=True):
         return
     now = versions()
-    changed = [f"{k} {v} (now {now.get(k, 'not installed')})" for k, v in stored.versions.items() if now.get(k) != v]
+    changed = [f"{k} {v} (now {now.get(k, 'not installed')})" for k, v in opened.versions.items() if now.get(k) != v]
     raise InputError(
         "the predictions of this model differ from those at the time it was saved"
         + (f", because versions have changed: {', '.join(changed)}." if changed else "."),

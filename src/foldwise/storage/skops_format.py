@@ -30,13 +30,19 @@ BAD_TREE = "a tree has invalid indices"
 ALLOWED = frozenset(
     {
         *PATHS,
+        "builtins.object",  # as a type of columns, like those of numpy
         "functools.partial",  # of a trusted function; HistGradientBoosting has one of check_array
         "numpy.dtype",
+        "numpy.floating",
+        "numpy.integer",
+        "numpy.number",
         "scipy.sparse._csr.csr_matrix",
+        "sklearn.compose._column_transformer.make_column_selector",  # a pattern and types of columns
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
         "sklearn.tree._tree.Tree",
+        "sklearn.utils._bunch.Bunch",  # a dictionary, of the named members of an ensemble
         "sklearn.utils.validation.check_array",
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,19 @@ from numpy.typing import NDArray
 from foldwise.data.notes import Notes, counted
 from foldwise.data.target import Task
 from foldwise.storage.table_check import match_columns
+
+
+class HoldsModel(ABC):
+    """The result of a run, which holds a model in memory as a model file does."""
+
+    @abstractmethod
+    def stored(self) -> StoredModel:
+        """Return the model with its columns and metadata, as if it had been saved and opened."""
+
+
+def stored(model: Any) -> Any:
+    """Return the stored model of a run, and anything else as it is."""
+    return model.stored() if isinstance(model, HoldsModel) else model
 
 
 @dataclass(frozen=True, eq=False)

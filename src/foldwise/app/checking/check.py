@@ -18,7 +18,7 @@ from foldwise.app.engine_tables import is_engine_table
 from foldwise.app.file_predictions import batches_for, costs_of
 from foldwise.app.headline_facts import SHOWN_METRICS, SHOWN_VALUE_METRICS
 from foldwise.app.reference import PREDICTIONS, RunReference, shown_prediction
-from foldwise.app.run_folder import open_run
+from foldwise.app.run_folder import model_of_run
 from foldwise.arrays import Floats
 from foldwise.data.frames import as_polars
 from foldwise.data.notes import Note, counted
@@ -34,6 +34,7 @@ from foldwise.evaluation.slice_scores import SliceScores
 from foldwise.evaluation.slices import scored_once, slice_names, slice_scores
 from foldwise.evaluation.slicing import BINS
 from foldwise.storage import StoredModel
+from foldwise.storage.stored_model import HoldsModel
 
 BLOCK = 1 << 29  # bytes of a file that are read at once: twice as fast as small batches
 MOVED_ROWS, MOVED_COLUMNS = 5_000, 30  # that predictions are repeated for, with one column moved back
@@ -43,7 +44,7 @@ NORMAL = 1.959963984540054
 
 
 def check(
-    run: str | Path | StoredModel,
+    run: str | Path | StoredModel | HoldsModel,
     table: Any,
     labels: str | None = None,
     *,
@@ -58,8 +59,8 @@ def check(
 
     Parameters
     ----------
-    run : path or StoredModel
-        A run folder, a model file, or an open model.
+    run : path, Run or StoredModel
+        A run folder, a model file, the result of `fit`, or an open model.
     table : path, frame or ibis.Table
         The new rows. Large files are read in batches of half a gigabyte and may be larger than memory.
     labels : str, default=None
@@ -99,7 +100,7 @@ def check(
     >>> folder.cleanup()
     """
     tell = watch or (lambda words: None)
-    model = run if isinstance(run, StoredModel) else open_run(run, by="fit").model
+    model = model_of_run(run, by="fit")
     if model.metadata.get("task") == "clusters":
         raise InputError("a model that assigns clusters cannot be checked.", "pass a folder written by fit.")
     reference = RunReference.of(model)

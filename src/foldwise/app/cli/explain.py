@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foldwise.app.cli.output import WIDTH, clipped, print_json
+from foldwise.app.cli.output import clipped, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.run_folder import check_exists
@@ -16,11 +15,7 @@ if TYPE_CHECKING:
     from foldwise.bayes.explanation import Explanation
     from foldwise.evaluation.contributions import Contributions
 
-MOST_LINES = 20
-MOST_CLASSES = 3
 MOST_ROWS = 200  # of a background table
-HALF = 12  # width of the bars on each side
-NAME, CELL = 20, 15
 
 
 def explain(
@@ -55,7 +50,7 @@ def explain(
     else:
         rows = opened.background() if background is None else first_rows(background, opened.model, keywords)
         [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
-        facts, text = contribution_facts(found), contribution_text(found)
+        facts, text = contribution_facts(found), str(found)
     covered, words = coverage_of(opened.model, one)
     if as_json:
         print_json({"row": row, **facts, **covered})
@@ -131,61 +126,3 @@ def contribution_facts(found: Contributions) -> dict[str, Any]:
         "n_background": found.n_background,
         "n_orders": found.n_orders,
     }
-
-
-def contribution_text(found: Contributions) -> str:
-    """Format contributions as a table with bars, the largest first."""
-    from foldwise.evaluation.tables import number
-
-    largest = max(abs(found.values).max(), 1e-12)
-    order = abs(found.values).argsort()[::-1]
-    of_class = [
-        shares(found.classes, found.proba),
-        "",
-        f"contribution of each column to the log-odds of {clipped(found.about, 30)!r}",
-    ]
-    of_value = [f"predicted value {number(found.total)}", "", "contribution of each column to the predicted value"]
-    size, head = (figure, "log-odds") if found.classes else (wide_figure, "change")
-    lines = [
-        *(of_class if found.classes else of_value),
-        "",
-        f"{'column':<{NAME}} {'value':<{CELL}} {head:>8} {'std err':>7}",
-        f"{f'mean of {found.n_background} training rows':<{NAME + CELL + 1}} {size(found.base)}",
-    ]
-    for j in order[:MOST_LINES]:
-        value, error = float(found.values[j]), float(found.errors[j])
-        cell = "missing" if found.cells[j] is None else found.cells[j]
-        cell = f"{cell:.6g}" if isinstance(cell, float) else cell
-        start = f"{clipped(found.columns[j], NAME):<{NAME}} {clipped(cell, CELL):<{CELL}}"
-        spread = f"{error:>7.3f}" if found.classes else f"{error if error > 1e-6 * largest else 0.0:>7.3g}"
-        lines.append(f"{start} {size(value)} {spread}  {both_ways(value / largest)}".rstrip())
-    rest = order[MOST_LINES:]
-    if len(rest):
-        words = f"{len(rest)} other columns"
-        lines.append(f"{words:<{NAME + CELL + 1}} {size(float(found.values[rest].sum()))}")
-    lines.append(f"{'this row (sum of the above)':<{NAME + CELL + 1}} {size(found.total)}")
-    return "\n".join(lines)
-
-
-def figure(value: float) -> str:
-    """A contribution to log-odds."""
-    return f"{value:>+8.3f}"
-
-
-def wide_figure(value: float) -> str:
-    """A contribution to a value, which may have any size."""
-    return f"{value:>+8,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:>+8.4g}"
-
-
-def both_ways(share: float) -> str:
-    """Draw a bar to the left (negative) or to the right (positive) of the middle."""
-    length = round(HALF * abs(share))
-    return f"{'█' * length:>{HALF}}│" if share < 0 else f"{'':>{HALF}}│{'█' * length}"
-
-
-def shares(classes: Any, proba: Any) -> str:
-    """List the most probable classes with their probabilities."""
-    ranked = sorted(zip(classes, proba.tolist(), strict=True), key=lambda one: -one[1])
-    text = ", ".join(f"P({clipped(name, 16)}) = {share:.3g}" for name, share in ranked[:MOST_CLASSES])
-    more = len(ranked) - MOST_CLASSES
-    return textwrap.fill(text + (f" and {more} more class{'es' * (more > 1)}" if more > 0 else ""), WIDTH)

@@ -115,7 +115,9 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         honest = {"value": sign * nested.estimate.value, "low": low, "high": high, "metric": title, "test": tested}
         about = {"table": task.table.name, "target": request.target, "model": request.model}
         searched = {"strategy": request.strategy, "settings": len(search.cv_results_["params"])}
-        print_json({**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_, "notes": late})
+        print_json(
+            {**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_, "notes": late}
+        )
     elif not quiet:
         print(summary(request, task, search, nested, time.monotonic() - start, tested))
         for words in late:

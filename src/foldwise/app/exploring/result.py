@@ -11,12 +11,15 @@ import polars as pl
 from foldwise.app.folder_result import FolderResult
 from foldwise.app.run_folder import MODEL, ROWS
 from foldwise.data.frames import frame_in
+from foldwise.errors import InputError
 from foldwise.report.exploration_summary import exploration_html, exploration_text
-from foldwise.storage import save_model
+from foldwise.storage import StoredModel, save_model
+from foldwise.storage.model_file import model_in_memory
+from foldwise.storage.stored_model import HoldsModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Exploration(FolderResult):
+class Exploration(FolderResult, HoldsModel):
     """The result of `explore`: answers to questions about a table without a target.
 
     Attributes
@@ -58,11 +61,23 @@ class Exploration(FolderResult):
         """
         return frame_in(self.library, self.found_rows)
 
+    def stored(self) -> StoredModel:
+        """Return the model that assigns clusters, as if the exploration had been saved and its model opened.
+
+        Returns
+        -------
+        StoredModel
+            The model, which checks tables before it assigns clusters.
+        """
+        if self.model is None:
+            raise InputError("the exploration found no clusters, so it has no model.", "pass the result of fit.")
+        cards = self.facts["clusters"]["cards"]
+        metadata = {"task": "clusters", "sizes": {str(card["cluster"]): card["size"] for card in cards}}
+        return model_in_memory(self.model, self.sample, "cluster", metadata)
+
     def _write_model(self, inside: Path) -> None:
         if self.model is not None:
-            cards = self.facts["clusters"]["cards"]
-            metadata = {"task": "clusters", "sizes": {str(card["cluster"]): card["size"] for card in cards}}
-            save_model(inside / MODEL, self.model, self.sample, target="cluster", metadata=metadata)
+            save_model(inside / MODEL, self.stored())
         self.found_rows.write_csv(inside / ROWS)
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ from foldwise.app.reference import RunReference, make_reference, row_metrics
 from foldwise.app.refitting.learning import LabeledRows, check_sums, fitted_again, updated
 from foldwise.app.refitting.refit_folds import refit_folds, special_frame
 from foldwise.app.refitting.result import RefitResult
-from foldwise.app.run_folder import FACTS, current, open_run, read_facts
+from foldwise.app.run_folder import FACTS, current, model_of_run, read_facts
 from foldwise.app.special_columns import grouped, weighted
 from foldwise.arrays import Floats
 from foldwise.data.schema import listing
@@ -29,6 +29,7 @@ from foldwise.evaluation.metrics.metric import Metric
 from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.evaluation.slices import scored_once
 from foldwise.storage import StoredModel
+from foldwise.storage.stored_model import HoldsModel
 from foldwise.storage.table_check import match_columns
 
 LEAST_ROWS = 20
@@ -37,7 +38,7 @@ SPECIAL = ("groups", "time", "weights")
 
 
 def refit(
-    run: str | Path | StoredModel,
+    run: str | Path | StoredModel | HoldsModel,
     table: Any,
     *,
     old: Any = None,
@@ -55,8 +56,8 @@ def refit(
 
     Parameters
     ----------
-    run : path or StoredModel
-        A run folder, a model file, or an open model.
+    run : path, Run or StoredModel
+        A run folder, a model file, the result of `fit`, or an open model.
     table : path or frame
         The new rows, with the target.
     old : path or frame, default=None
@@ -105,7 +106,7 @@ def refit(
     """
     tell = watch or (lambda words: None)
     check_seed(seed)
-    model = run if isinstance(run, StoredModel) else open_run(run, by="fit").model
+    model = model_of_run(run, by="fit")
     blend = checked_blend(model)
     special = special_columns(run, model)
     update = update or forget is not None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from foldwise.errors import InputError
+from foldwise.exports.model_columns import chosen_columns, column_indices
 from foldwise.exports.onnx.graph import Columns, InputColumn, Matrix, OnnxGraph
 from foldwise.exports.registry import ONNX
 from foldwise.models.column_transformers import MAX_ABS
@@ -34,20 +34,24 @@ def pipeline(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTenso
 def column_transformer(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
     parts = []
     for _, step, columns in fitted.transformers_:
-        keys = np.asarray(columns)
-        keys = np.flatnonzero(keys) if keys.dtype == bool else keys
-        if (isinstance(step, str) and step == "drop") or not len(keys):
+        if isinstance(step, str) and step == "drop":
             continue
-        parts.append(graph.matrix(transform(step, chosen(table, keys.tolist(), graph), graph)))
+        some = chosen(fitted, columns, table, graph)
+        if some:
+            parts.append(graph.matrix(transform(step, some, graph)))
     return graph.beside(parts)
 
 
-def chosen(table: ColumnTensors, keys: Sequence[Any], graph: OnnxGraph) -> ColumnTensors:
-    """Select columns by name or by index."""
+def chosen(fitted: Any, columns: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors | None:
+    """Select the columns of one part of a ColumnTransformer; None if there are none."""
     if isinstance(table, Matrix):
-        return graph.take(table, keys)
-    by_name = {one.name: one for one in table}
-    return [by_name[key] if isinstance(key, str) else table[int(key)] for key in keys]
+        indices = column_indices(fitted, columns)
+        return graph.take(table, indices) if indices else None
+    return chosen_columns(fitted, columns, {one.name: one for one in table}, table) or None
+
+
+def table_encoder(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
+    return column_transformer(fitted.transformer_, table, graph)
 
 
 def unchanged(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> ColumnTensors:
@@ -130,6 +134,10 @@ def emptied(column: InputColumn, graph: OnnxGraph) -> InputColumn:
 
 
 def imputer(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
+    if any(isinstance(value, str) for value in fitted.statistics_.tolist()):
+        raise InputError(
+            "SimpleImputer of text cannot be exported to ONNX.", "use TableEncoder() instead of it and its encoder."
+        )
     cells = graph.matrix(table)
     values = np.asarray(fitted.statistics_, dtype=np.float64)
     empty = np.isnan(values)

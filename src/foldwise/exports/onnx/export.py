@@ -17,11 +17,12 @@ from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.exports.costs import CostDecision
 from foldwise.exports.coverage import coverage_quantile, intervals, sets, tolerance_scales
-from foldwise.exports.model_columns import kinds_given, kinds_seen
+from foldwise.exports.model_columns import kinds_given, kinds_seen, rows_as_fitted
 from foldwise.exports.onnx.decision import decision_tensors, interval_tensors, set_tensor
 from foldwise.exports.onnx.graph import IR_VERSION, OPSETS, InputColumn, OnnxGraph, onnx_module
 from foldwise.exports.onnx.run_models import classify, regress
 from foldwise.storage import StoredModel
+from foldwise.storage.stored_model import stored
 from foldwise.storage.table_check import match_columns
 
 TOLERANCE = 1e-6  # of probabilities, and of values relative to their size
@@ -153,11 +154,12 @@ def to_onnx(
 
     Parameters
     ----------
-    model : StoredModel or estimator
-        A model opened by `open_model`, or a fitted estimator or pipeline.
+    model : StoredModel, Run or estimator
+        A model opened by `open_model`, the result of `fit`, or a fitted estimator or pipeline.
     columns : mapping or sequence of str, optional
         The columns that the model sees, in its order, for an estimator that was fitted on an array. A mapping also says
-        what they contain: "number", "truth" (booleans) or "text".
+        what they contain: "number", "truth" (booleans) or "text". By default, encoders of categories say which columns
+        contain text, and all others contain numbers.
     rows : frame, optional
         Rows for the check. Each is predicted by onnxruntime and by Python, and the export is refused if they differ.
     missing_text : str, default=""
@@ -178,7 +180,7 @@ def to_onnx(
     >>> export.predict(pl.DataFrame({"size": [1.7]}))["predicted_class"]
     array(['high'], dtype=object)
     """
-    return OnnxWriter.of(model, columns, missing_text).export(rows)
+    return OnnxWriter.of(stored(model), columns, missing_text, rows).export(rows)
 
 
 class OnnxWriter:
@@ -195,12 +197,12 @@ class OnnxWriter:
         self.check_names()
 
     @classmethod
-    def of(cls, model: Any, columns: Any, gap: str) -> OnnxWriter:
+    def of(cls, model: Any, columns: Any, gap: str, rows: Any = None) -> OnnxWriter:
         """Find out which columns a model needs, and what they contain."""
         if isinstance(model, StoredModel):
             return cls(model.model, model.kinds, model.framed, model.metadata, gap)
         if columns is None:
-            return cls(model, kinds_seen(model), True, {}, gap)
+            return cls(model, kinds_seen(model, None if rows is None else as_polars(rows)), True, {}, gap)
         return cls(model, kinds_given(columns), hasattr(model, "feature_names_in_"), {}, gap)
 
     def check_names(self) -> None:
@@ -219,8 +221,9 @@ class OnnxWriter:
         found = OnnxExport(self.graph(), self.kinds, self.gap)
         if rows is None:
             return found
-        X = match_columns(as_polars(rows), self.kinds).X
-        self.check(found.predict(X), X)
+        frame = as_polars(rows)
+        X = match_columns(frame, self.kinds).X
+        self.check(found.predict(X), rows_as_fitted(self.model, frame, X))
         return OnnxExport(found.model, self.kinds, self.gap, X.height)
 
     def graph(self) -> bytes:

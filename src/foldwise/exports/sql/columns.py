@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from foldwise.errors import InputError
+from foldwise.exports.model_columns import chosen_columns
 from foldwise.exports.registry import SQL
 from foldwise.exports.sql.dates import named_date_features
 from foldwise.exports.sql.dialects import LARGEST
@@ -36,12 +37,15 @@ def column_transformer(fitted: Any, inputs: Sequence[Input], program: SqlProgram
     by_name = {one.name: one for one in inputs if isinstance(one, RawColumn)}
     found: list[Input] = []
     for _, step, columns in fitted.transformers_:
-        keys = np.asarray(columns)
-        if keys.dtype == bool:
-            keys = np.flatnonzero(keys)
-        chosen = [by_name[str(key)] if isinstance(key, str) else inputs[int(key)] for key in keys.tolist()]
+        if isinstance(step, str) and step == "drop":
+            continue
+        chosen = chosen_columns(fitted, columns, by_name, inputs)
         found += transform(step, chosen, program) if chosen else []
     return found
+
+
+def table_encoder(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
+    return column_transformer(fitted.transformer_, inputs, program)
 
 
 def unchanged(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
@@ -121,6 +125,10 @@ def select_informative(fitted: Any, inputs: Sequence[Input], program: SqlProgram
 
 
 def imputer(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
+    if any(isinstance(value, str) for value in fitted.statistics_.tolist()):
+        raise InputError(
+            "SimpleImputer of text cannot be exported to SQL.", "use TableEncoder() instead of it and its encoder."
+        )
     cells = program.numbers(inputs)
     filled: list[Feature] = []
     for cell, value in zip(cells, np.asarray(fitted.statistics_, dtype=np.float64), strict=True):

@@ -14,7 +14,7 @@ from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.exports.costs import CostDecision
 from foldwise.exports.coverage import coverage_quantile, intervals, set_texts, tolerance_scales
-from foldwise.exports.model_columns import kinds_given, kinds_seen, module_names
+from foldwise.exports.model_columns import kinds_given, kinds_seen, module_names, rows_as_fitted
 from foldwise.exports.sql.coverage import interval_columns, set_column
 from foldwise.exports.sql.dates import native_dates
 from foldwise.exports.sql.decision import decision_columns
@@ -22,6 +22,7 @@ from foldwise.exports.sql.dialects import SqlDialect, dialect_of
 from foldwise.exports.sql.program import RawColumn, SqlProgram
 from foldwise.exports.sql.run_models import classify, regress
 from foldwise.storage import StoredModel
+from foldwise.storage.stored_model import stored
 from foldwise.storage.table_check import match_columns
 
 TOLERANCE = 1e-9
@@ -96,8 +97,8 @@ def to_sql(
 
     Parameters
     ----------
-    model : StoredModel or estimator
-        A model opened by `open_model`, or a fitted estimator or pipeline.
+    model : StoredModel, Run or estimator
+        A model opened by `open_model`, the result of `fit`, or a fitted estimator or pipeline.
     dialect : str, default="duckdb"
         "duckdb", "postgres", "sqlite" or "spark". Queries for "bigquery", "snowflake" and "mysql" are written, too, but
         were never run there.
@@ -107,9 +108,10 @@ def to_sql(
         Columns of the table to return beside the predictions. By default the columns of the model.
     columns : mapping or sequence of str, optional
         The columns of the table that the model sees, in its order, for an estimator that was fitted on an array. A
-        mapping also says what they contain: "number", "truth" (booleans) or "text".
+        mapping also says what they contain: "number", "truth" (booleans) or "text". By default, encoders of categories
+        say which columns contain text, and all others contain numbers.
     rows : frame, optional
-        Rows for the check. At most 100 are used.
+        Rows for the check. At most 100 are used. They also show which columns of an estimator contain booleans.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def to_sql(
     >>> duckdb.sql(export.check).fetchall()
     [(0,)]
     """
-    return SqlWriter.of(model, dialect_of(dialect), columns).export(table, keep, rows)
+    return SqlWriter.of(stored(model), dialect_of(dialect), columns, rows).export(table, keep, rows)
 
 
 class SqlWriter:
@@ -147,12 +149,12 @@ class SqlWriter:
         self.predicted = self._predicted(inputs)
 
     @classmethod
-    def of(cls, model: Any, dialect: SqlDialect, columns: Any) -> SqlWriter:
+    def of(cls, model: Any, dialect: SqlDialect, columns: Any, rows: Any = None) -> SqlWriter:
         """Find out which columns a model needs, and what they contain."""
         if isinstance(model, StoredModel):
             return cls(model.model, dialect, dict(model.kinds), model.framed, model.metadata)
         if columns is None:
-            return cls(model, dialect, kinds_seen(model))
+            return cls(model, dialect, kinds_seen(model, None if rows is None else as_polars(rows)))
         return cls(model, dialect, kinds_given(columns), framed=hasattr(model, "feature_names_in_"))
 
     def _predicted(self, inputs: Sequence[RawColumn]) -> list[tuple[str, str]]:
@@ -195,7 +197,7 @@ class SqlWriter:
         """Write the query that counts the rows whose predictions differ from Python's."""
         frame = as_polars(rows)[:MOST_CHECKED]
         X = match_columns(frame, self.kinds).X
-        expected = self._expected(X)
+        expected = self._expected(rows_as_fitted(self.model, frame, X))
         names = [f"e{i}" for i in range(len(expected))]
         answers = [pl.Series(name, values) for name, values in zip(names, expected, strict=True)]
         source = rows_as_select([*native_dates(X, self.program.dates), *answers], self.dialect)

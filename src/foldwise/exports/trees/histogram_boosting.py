@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from foldwise.errors import InputError
 from foldwise.exports.trees.splits import BoostedTrees, SplitTree
 
 
@@ -24,6 +25,11 @@ def read(model: Any) -> BoostedTrees:
         columns = np.flatnonzero(mask).tolist()
         order = [*columns, *np.flatnonzero(~mask).tolist()]
         for j, categories in zip(columns, encoder.categories_, strict=True):
+            if not all(isinstance(value, int | float) for value in categories.tolist()):
+                raise InputError(
+                    "histogram gradient boosting with categories of text cannot be exported.",
+                    'encode them first, with TableEncoder("codes").',
+                )
             known[j] = [value for value in map(float, categories.tolist()) if not np.isnan(value)]
     return BoostedTrees(starts, [boosted(model, k, order, known) for k in range(len(starts))], known)
 

@@ -21,6 +21,11 @@ def read(model: Any) -> BoostedTrees:
     objective = told["objective"].split()[0]
     if objective not in OBJECTIVES:
         raise InputError(f"LightGBM with objective={objective!r} cannot be exported.", "use its default.")
+    if any(levels != list(range(len(levels))) for levels in told.get("pandas_categorical") or ()):
+        raise InputError(
+            "LightGBM with columns of the type category cannot be exported.",
+            'encode the categories first, with TableEncoder("codes").',
+        )
     n_scores = told["num_tree_per_iteration"]
     return BoostedTrees([0.0] * n_scores, [boosted(told["tree_info"][k::n_scores]) for k in range(n_scores)])
 
