@@ -34,7 +34,7 @@ TIME_NAME = re.compile(
 )
 BIRTH_NAME = re.compile(r"(?i:birth|born|dob$)")
 FEWEST_NAMED = 5  # groups in a column of text with the name of groups
-FEWEST_NUMBERED = 15  # in one of whole numbers: a dozen numbers are a scale, whatever the name
+FEWEST_NUMBERED = 15  # in one of whole numbers, which may be a scale unless its name is that of an identifier
 FEWEST_ENTITIES = 10
 FEWEST_GROUPS = 24  # whatever the name
 MOST_ROWS = 50  # per group, unless the name says more
@@ -88,7 +88,7 @@ def suspected_groups(column: pl.Series, finding: Finding) -> str:
 
     It has many values, each in about the same small number of rows. A name such as "patient" replaces some of this.
     """
-    if finding.kind not in ("text", "categorical", "numeric", "count") or finding.reason == DECIMALS:
+    if finding.kind not in ("text", "categorical", "ordinal", "numeric", "count") or finding.reason == DECIMALS:
         return ""
     present = text_or_whole(column)
     if present is None:
@@ -118,7 +118,7 @@ def is_named_group(present: pl.Series, n_different: int) -> bool:
         return True
     says_number = NUMBERED_NAME.search(present.name) is not None  # "school" may also be years of schooling
     if n_different < (FEWEST_GROUPS if says_number else 2 * FEWEST_GROUPS):
-        return n_different >= FEWEST_NUMBERED and is_even(rows_of_values(present))
+        return (says_number or n_different >= FEWEST_NUMBERED) and is_even(rows_of_values(present))
     return says_number or len(present) <= MOST_ROWS * n_different
 
 

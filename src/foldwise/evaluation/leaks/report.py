@@ -56,7 +56,7 @@ class Leak:
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> [leak] = find_leaks(np.vstack([X, X]))
     >>> leak.name, leak.level, leak.rows
-    ('duplicates', 'leak', 100)
+    ('duplicates', 'leak', 82)
     """
 
     name: str
