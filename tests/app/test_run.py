@@ -298,7 +298,7 @@ def test_truth_values_and_numbers_as_classes():
     X, y = load_iris(return_X_y=True)
     frame = pl.DataFrame(X, schema=["a", "b", "c", "d"])
     found = fake_fit(frame.with_columns(pl.Series("y", y == 1)), target="y", budget=5, models=["naive_bayes"])
-    assert found.model.classes_.tolist() == ["False", "True"]
+    assert found.model.classes_.tolist() == [False, True]
     found = fake_fit(frame.with_columns(pl.Series("y", y)), target="y", budget=5, models=["linear_svm"])
     assert found.model.classes_.tolist() == [0, 1, 2]
     np.testing.assert_allclose(found.predict_proba(frame).sum(axis=1), 1.0)

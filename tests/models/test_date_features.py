@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -28,6 +29,7 @@ from foldwise import (
 )
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models import catalogue, outline
+from foldwise.models.column_transformers import KeepColumns
 from foldwise.models.preprocessing import as_frame, date_features
 
 FRAME = pl.DataFrame(
@@ -264,3 +266,12 @@ def test_all_folds_of_a_run_have_the_same_features() -> None:
     noon = replace(midnight, X=pl.DataFrame({"at": at}), y=np.array(["a", "b"] * 20), target="y")
     assert outline(noon).date_shapes == {"at": "datetime"}
     assert date_features(outline(noon)).fit(midnight.X).shapes_ == {"at": "datetime"}  # rows of a fold without hours
+
+
+def test_transformers_of_earlier_versions_keep_the_hour() -> None:
+    at = pl.DataFrame({"at": [dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 2)]})
+    for old in (DateFeatures(), KeepColumns([], dates=["at"])):
+        del old.days  # which they do not have
+        assert clone(old).days == ()
+    del (stored := DateFeatures()).days
+    assert "at_hour" in list(clone(stored).fit(at).get_feature_names_out())
