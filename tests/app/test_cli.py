@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import types
+import zipfile
 
 import polars as pl
 import pytest
@@ -244,3 +245,12 @@ class TestReport:
         assert json.loads(ask("report", "run", "-o", "r.html", "--json")[1]) == {"report": "r.html"}
         assert sorted(path.name for path in here.iterdir()) == ["r.html", "run"]
         assert "--out must be a file in an existing folder" in refused("report", "run", "-o", "no/r.html")
+
+
+def test_archives_are_named_and_counted(tmp_path):
+    with zipfile.ZipFile(tmp_path / "flights.csv.zip", "w") as archive:
+        archive.writestr("flights.csv", "a,b\n1,2\n")
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n3,4\n")
+    assert "is a ZIP archive, which is not read. Hint: unpack it" in refused("inspect", tmp_path / "flights.csv.zip")
+    assert ask("inspect", tmp_path)[1].splitlines()[-1] == "1 file not read: flights.csv.zip"
+    assert json.loads(ask("inspect", tmp_path, "--json")[1])["not_read"] == ["flights.csv.zip"]

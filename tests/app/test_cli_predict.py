@@ -16,7 +16,7 @@ import pytest
 from foldwise import NaiveBayes
 from foldwise.models import catalogue, outline
 from tests.app.command_line import ask, refused
-from tests.app.runs import TABLE, folder_of, pipeline
+from tests.app.runs import COSTS, TABLE, folder_of, pipeline
 from tests.models.tables import table_of
 
 
@@ -76,7 +76,7 @@ class TestPredict:
         ("change", "words"),
         [
             (lambda X: X.drop("size"), "lacks the column 'size', with which the model was trained"),
-            (lambda X: X.with_columns(size=pl.lit("tall")), "contains 'tall', which is not a number"),
+            (lambda X: X.with_columns(size=pl.lit("tall")), "was trained on numbers in 'size', but row 0 contains 'tall'"),
             (lambda X: X[:0], "contains no rows"),
         ],
     )
@@ -210,3 +210,15 @@ def test_the_columns_of_predictions_are_documented(here, tree_run, new):
         for name in {*found} - of_classes:
             assert f"| `{name}` |" in text
     assert "| `predicted_p_…` |" in text
+
+
+def test_explain_shows_decisions_and_several_rows(new, tmp_path):
+    run = folder_of(tmp_path / "run", pipeline("naive_bayes"), TABLE.X, costs=COSTS)
+    code, out, _ = ask("explain", run, new, "--row", 1, "--row", 2)
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("row ")] == ["1", "2"]
+    assert out.count("decision: ") == 2
+    first, second = json.loads(ask("explain", run, new, "--row", 1, "--row", 2, "--json")[1])
+    assert (first["row"], second["row"]) == (1, 2)
+    assert first["decision"] in ("buy", "wait")
+    assert first["expected_cost"] <= 0

@@ -201,3 +201,14 @@ def test_duckdb_spills_into_the_temporary_folder(tmp_path: Path, monkeypatch: py
     del raw, table
     gc.collect()
     assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_of_unrelated_tables_are_refused(ending: str, tmp_path: Path) -> None:
+    for name, columns in (("a", {"x": [1, 2], "wage": [3, 4]}), ("b", {"x": [1, 2], "size": [3, 4]})):
+        frame = pl.DataFrame(columns)
+        frame.write_csv(tmp_path / f"{name}.csv") if ending == "csv" else frame.write_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(InputError, match=rf"but a\.{ending} has 'wage', which b\.{ending} does not have.* one file"):
+        table_of(tmp_path)
+    (tmp_path / f"b.{ending}").unlink()
+    assert table_of(tmp_path).columns == ("x", "wage")

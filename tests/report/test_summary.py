@@ -38,3 +38,20 @@ def test_html_shows_the_sentences_and_the_models(facts):
     page = summary_html(facts)
     assert "On new data the model should be right" in page
     assert all(line["title"] in page for line in facts["leaderboard"] if line["estimate"])
+
+
+def test_the_best_model_without_weight_is_explained(facts):
+    weights = [0.0, 1.0, *[0.0] * len(facts["leaderboard"])]
+    changed = [{**one, "weight": weight} for one, weight in zip(facts["leaderboard"], weights, strict=False)]
+    text = " ".join(summary_text({**facts, "leaderboard": changed}).split())
+    assert f"The final model does not contain {changed[0]['title']}. Members are selected by their scores" in text
+    kept = [{**changed[0], "weight": 0.5}, *changed[1:]]
+    assert "does not contain" not in summary_text({**facts, "leaderboard": kept})
+
+
+def test_slices_are_mentioned(facts):
+    assert "slices" not in summary_text(facts)
+    none = summary_text({**facts, "slices": {"words": ["How verdicts were reached."]}})
+    assert "  slices: none differs clearly from the rest." in none
+    some = summary_text({**facts, "slices": {"words": ["A is worse.", "B is worse.", "C is worse.", "How."]}})
+    assert "  slices: A is worse. B is worse. 1 more difference in the report." in some

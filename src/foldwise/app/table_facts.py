@@ -118,8 +118,10 @@ def unfinished_models(result: FitResult, times: RunTimes) -> list[str]:
     done, every = len({one.model for one in result.search.finished}), len(result.setup.specs)
     if 2 * done >= every:
         return []
-    was = "was" if done == 1 else "were"
-    words = f"Only {done} of {every} models {was} evaluated in time."
+    words = f"Only {done} of {every} models finished all folds in time."
+    begun = len({one.model for one in result.search.batches if one.scores}) - done
+    if begun > 0:
+        words = f"{words[:-1]}, {begun} more {'was' if begun == 1 else 'were'} tried on some of them."
     loading = dict(times.phases).get(LOADING, 0.0)
     if loading > SLOW_LOADING_SHARE * times.budget:
         words += f" Loading the libraries took {loading:.1f} s of the {times.budget:g} s."

@@ -34,10 +34,10 @@ def numbers_of(estimator: Any, X: Any, *, reset: bool, missing: str = "refuse") 
     gaps = np.isnan(cells)
     if missing == "refuse" and gaps.any():
         row, column = np.argwhere(gaps)[0]
-        raise InputError(
-            f"Input X contains NaN, first in row {row}, column {column}.",
-            "pass missing='partial' to compare only cells that are present, or fill the missing cells.",
-        )
+        hint = "fill the missing cells, or remove these rows."
+        if hasattr(estimator, "missing"):
+            hint = "pass missing='partial' to compare only cells that are present, or fill the missing cells."
+        raise InputError(f"Input X contains NaN, first in row {row}, column {column}.", hint)
     if (empty := gaps.all(axis=1)).any():
         raise InputError(
             f"Every row must have at least one cell that is present, but all cells of row {np.argmax(empty)} are NaN.",

@@ -109,6 +109,7 @@ class Calibrated(Wrapper):
         check_jobs(self.n_jobs)
         X, y, sample_weight = plain_rows(X, y, sample_weight)
         if isinstance(self.estimator, FrozenEstimator):
+            check_is_fitted(self.estimator)
             self._wrap(self._unfitted())
             self.method_, self.calibrator_ = fit_calibrator(self.method, self._frozen_data(X, y, sample_weight))
             return self
@@ -125,7 +126,6 @@ class Calibrated(Wrapper):
 
     def _frozen_data(self, X: Any, y: Any, sample_weight: Any) -> CalibrationData:
         """Compute the scores of all rows by a model that was fitted before, on other rows."""
-        check_is_fitted(self.estimator)
         if self.method == "none":
             return empty_data(len(self.classes_))
         scores = model_scores(self.estimator, X)

@@ -17,6 +17,7 @@ from foldwise.engines.engine_kinds import FILES_READ
 from foldwise.errors import EngineError, InputError
 
 FILES = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv"}
+LONGEST_HEADER = 1 << 20  # bytes
 POSTGRES = ("postgresql://", "postgres://")
 FORBIDDEN = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 
@@ -114,6 +115,7 @@ def read_files(connection: Any, paths: Sequence[Path]) -> Any:
             f"the files must all be Parquet or all be CSV, but are {listing(path.name for path in paths)}.",
             "pass a glob such as 'folder/*.parquet'.",
         )
+    check_same_columns(connection, paths)
     FILES_READ[connection] = tuple(paths)
     read = getattr(connection, str(readers.pop()))
     try:
@@ -121,6 +123,49 @@ def read_files(connection: Any, paths: Sequence[Path]) -> Any:
         return read([escaped(path) for path in paths])
     except Exception as error:
         raise InputError(f"{paths[0].name} cannot be read: {first_line(error)}.") from error
+
+
+def check_same_columns(connection: Any, paths: Sequence[Path]) -> None:
+    """Raise if files that are read as one table have different columns."""
+    first = paths[0]
+    is_csv = FILES.get(first.suffix.lower()) == "read_csv"
+    for other in paths[1:]:
+        if is_csv and first_bytes_of(first) == first_bytes_of(other):
+            continue
+        known, found = (columns_of(connection, path, is_csv) for path in (first, other))
+        if not known or not found:
+            continue
+        for one, another, lacks in ((first, other, known - found), (other, first, found - known)):
+            if lacks:
+                raise InputError(
+                    f"files of one table must have the same columns, but {one.name} has {named_first(lacks)!r}, which "
+                    f"{another.name} does not have.",
+                    "pass one file, or a glob that matches the files of one table, such as 'folder/2026-*.csv'.",
+                )
+
+
+def named_first(names: set[str]) -> str:
+    """One of some names, if possible not one that DuckDB made for a column without a name.
+
+    >>> named_first({"column0", "wage"})
+    'wage'
+    """
+    return min(names, key=lambda name: (name.startswith("column0"), name))
+
+
+def first_bytes_of(path: Path) -> bytes:
+    """The first line of a text file."""
+    with path.open("rb") as file:
+        return file.readline(LONGEST_HEADER).strip()
+
+
+def columns_of(connection: Any, path: Path, is_csv: bool) -> set[str]:
+    """The names of the columns of a file, as DuckDB reads them. Empty if it cannot read the file."""
+    reader, name = "read_csv" if is_csv else "read_parquet", escaped(path).replace("'", "''")
+    try:
+        return set(connection.con.sql(f"SELECT * FROM {reader}('{name}')").columns)
+    except Exception:  # reported where the table is read
+        return set()
 
 
 def escaped(path: Path) -> str:

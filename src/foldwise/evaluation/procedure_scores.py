@@ -202,6 +202,7 @@ def scored_winners(
     """Score the winner of each search on the test rows of its split."""
     winners = [EvaluationTask([one.best_params], [split]) for one, split in zip(searched, splits, strict=True)]
     outcomes = evaluate(session, winners, work_of(metrics, chooser), n_jobs=search.n_jobs)
+    check_some_scored(outcomes)
     scores = [outer_score(outcome, chooser, search.refit) for outcome in outcomes]
     losses = [losses_of(outcome, 1) for outcome in outcomes]
     complete = tuple(part[0] for part in losses if part is not None)
@@ -240,6 +241,18 @@ def losses_of(outcome: Outcome, n_splits: int) -> tuple[Floats, ...] | None:
         [losses] = part["losses"]
         found |= dict(enumerate(losses[:, None])) if number is None else {number: losses}  # None: each row left out
     return tuple(found[number] for number in range(n_splits)) if len(found) == n_splits else None
+
+
+def check_some_scored(outcomes: Sequence[Outcome]) -> None:
+    """Raise if the winner of every search failed on its outer test rows."""
+    errors = [[one[-1] for one in (*outcome.failures, *outcome.unscored)] for outcome in outcomes]
+    if not errors or not all(errors):
+        return
+    first = errors[0][0]
+    hint = "pass error_score='raise' to see the traceback."
+    if "multi_class" in str(first):
+        hint = "with more than two classes, pass scoring='roc_auc_ovr'."
+    raise InputError(f"all {len(errors)} outer folds failed, the first with {first!r}.", hint) from first
 
 
 def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:

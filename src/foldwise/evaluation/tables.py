@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +12,7 @@ from foldwise.data.html import html_table
 
 WIDTH = 80
 LONGEST = 18
+DOTTED = re.compile(r"\w+(\.\w+)+")  # an import path
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,8 @@ class TextTable:
 
     def __str__(self) -> str:
         """Columns that do not fit into 80 characters continue below, under their own headings."""
-        heads = [cut(head, self.longest) for head in self.heads]
-        lines = [heads, *([cut(row[0], self.longest), *row[1:]] for row in self.rows)]
+        heads, names = (cut_apart(one, self.longest) for one in (self.heads, [row[0] for row in self.rows]))
+        lines = [heads, *([name, *row[1:]] for name, row in zip(names, self.rows, strict=True))]
         first, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
         blocks: list[list[int]] = []
         room = 0
@@ -53,6 +56,27 @@ class TextTable:
 def cut(name: str, longest: int = LONGEST) -> str:
     """Shorten a name to the width of a column."""
     return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
+def cut_apart(names: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Shorten names so that different ones stay different: an import path to its class, others in the middle.
+
+    >>> cut_apart(["KNeighborsClassifier 1", "KNeighborsClassifier 2", "sklearn.dummy.DummyClassifier"], 16)
+    ['KNeighborsCl… 1', 'KNeighborsCl… 2', 'DummyClassifier']
+    """
+    classes = [name.rpartition(".")[2] if len(name) > longest and DOTTED.fullmatch(name) else name for name in names]
+    whole = [one if classes.count(one) == 1 else name for one, name in zip(classes, names, strict=True)]
+    short = [cut(name, longest) for name in whole]
+    for one in {one for one in short if short.count(one) > 1}:
+        alike = [name for name, other in zip(whole, short, strict=True) if other == one]
+        common = os.path.commonprefix(alike)
+        start = max(common.rfind(mark) + 1 for mark in " .")
+        tails = [name[start or len(common) :][-longest // 2 :] for name in alike]
+        room = longest - 2 - max(map(len, tails))
+        if len(set(alike)) > 1:
+            of = {name: f"{name[:room]}… {tail}" for name, tail in zip(alike, tails, strict=True)}
+            short = [of.get(name, other) for name, other in zip(whole, short, strict=True)]
+    return short
 
 
 def capitalized(label: str) -> str:

@@ -10,9 +10,11 @@ from foldwise.evaluation.estimates import SEARCH_SCORE
 from foldwise.evaluation.tables import number
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
+from foldwise.report.sections.leaderboard import membership
 
 SHOWN_MODELS = 8
 SHOWN_LEFT_OUT = 6
+SHOWN_SLICES = 2  # differences
 WIDTH = 76  # of sentences on a terminal of 80 columns
 TIED = "† statistically tied with the best estimate (p above 0.05)"
 WARNING_PREFIX = ("  - ", "    ")
@@ -41,6 +43,8 @@ def summary_text(facts: dict[str, Any]) -> str:
             for title, value, ends, tied, weight in models(facts)
         ),
         f"  {TIED}",
+        *sentence_lines(without_weight(facts)),
+        *sentence_lines(slice_words(facts.get("slices"))),
         "",
         f"  {tried(facts)}",
         *textwrap.wrap(f"final model: {final['description']}", WIDTH, initial_indent="  ", subsequent_indent="    "),
@@ -122,6 +126,32 @@ def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
             (one["title"], number(estimate["value"]), interval_of(estimate), "yes" if one["tied"] else "", weight)
         )
     return rows
+
+
+def sentence_lines(words: str) -> list[str]:
+    """Format a sentence after an empty line; nothing without words."""
+    return ["", *textwrap.wrap(words, WIDTH, initial_indent="  ", subsequent_indent="    ")] if words else []
+
+
+def without_weight(facts: dict[str, Any]) -> str:
+    """Say why the model with the best estimate has no weight in the final model; empty if it has some."""
+    best, *others = [one for one in facts["leaderboard"] if one["estimate"]] or [{"weight": 1}]
+    members = [one["title"] for one in others if one["weight"]]
+    if best["weight"] or not members:
+        return ""
+    words = membership(best["title"], members, quantity=facts["task"]["task"] == "regression")
+    return words.replace("does not contain it", f"does not contain {best['title']}")
+
+
+def slice_words(slices: dict[str, Any] | None) -> str:
+    """Say which slices differ most; empty if no slices were requested."""
+    if not slices:
+        return ""
+    *clear, _ = slices["words"] or [""]
+    if not clear:
+        return "slices: none differs clearly from the rest. All scores are in the report."
+    more = f" {counted(len(clear) - SHOWN_SLICES, 'more difference')} in the report." * (len(clear) > SHOWN_SLICES)
+    return f"slices: {' '.join(clear[:SHOWN_SLICES])}{more}"
 
 
 def short_title(title: str) -> str:

@@ -274,7 +274,10 @@ def explain(
     reading: TableOptions,
     run: FitFolder,
     table: TableFileArgument,
-    row: Annotated[int, typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0.")],
+    row: Annotated[
+        list[int],
+        typer.Option(**INTEGER, help="Index of the row in TABLE, starting at 0. Repeat the option for several rows."),
+    ],
     about: Annotated[
         str | None, typer.Option("--class", help="Class to explain. Default: the most probable class.")
     ] = None,
@@ -292,7 +295,7 @@ def explain(
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Explain the prediction for one row, column by column."""
+    """Explain the prediction for a row, column by column."""
     from foldwise.app.cli.explain import explain
 
     explain(*(run, table, reading, row), about=about, background=background, n_samples=samples, seed=seed, as_json=json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ def explain(
     run: Path,
     table: Path,
     reading: TableOptions,
-    row: int,
+    rows: Sequence[int],
     *,
     about: str | None,
     background: Path | None,
@@ -30,7 +31,7 @@ def explain(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Explain one row of a file."""
+    """Explain rows of a file."""
     check_exists(run, by="fit")
     check_table(table, background)
     keywords = reading.keywords()
@@ -43,19 +44,36 @@ def explain(
             "a model that assigns clusters cannot explain single rows.",
             "see the report of explore, which describes each cluster.",
         )
-    one = row_of(table, row, opened.model, keywords)
-    worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
-    if worked is not None:
-        facts, text = worked_facts(worked[0]), str(worked[0])
-    else:
-        rows = opened.background() if background is None else first_rows(background, opened.model, keywords)
-        [found] = explaining.explain(opened.model, one, rows, about, n_samples, seed)
-        facts, text = contribution_facts(found), str(found)
-    covered, words = coverage_of(opened.model, one)
+    documents = []
+    for number, row in enumerate(dict.fromkeys(rows)):
+        one = row_of(table, row, opened.model, keywords)
+        worked = explaining.worked_tables(opened.model, one) if about is None and background is None else None
+        if worked is not None:
+            facts, text = worked_facts(worked[0]), str(worked[0])
+        else:
+            others = opened.background() if background is None else first_rows(background, opened.model, keywords)
+            [found] = explaining.explain(opened.model, one, others, about, n_samples, seed)
+            facts, text = contribution_facts(found), str(found)
+        covered, words = coverage_of(opened.model, one)
+        decided, decision = decision_of(opened.model, one)
+        documents.append({"row": row, **facts, **covered, **decided})
+        if not as_json:
+            start = "\n" if number else ""
+            print(f"{start}row {row} of {table.name} (row numbers start at 0)\n{decision}{words}{text}")
     if as_json:
-        print_json({"row": row, **facts, **covered})
-    else:
-        print(f"row {row} of {table.name} (row numbers start at 0)\n{words}{text}")
+        print_json(documents[0] if len(documents) == 1 else documents)
+
+
+def decision_of(model: Any, one: Any) -> tuple[dict[str, Any], str]:
+    """The decision for a row, as facts and as a line of text; both empty if the run had no costs."""
+    from foldwise.app.file_predictions import costs_of
+    from foldwise.evaluation.tables import number
+
+    if model.task == "regression" or model.metadata.get("costs") is None:
+        return {}, ""
+    decision = costs_of(model, None).decide(model.predict_proba(one), model.classes_.tolist())
+    action, cost = str(decision.action[0]), float(decision.cost[0])
+    return {"decision": action, "expected_cost": cost}, f"decision: {action} (expected cost {number(cost)})\n"
 
 
 def coverage_of(model: Any, one: Any) -> tuple[dict[str, Any], str]:

@@ -16,6 +16,7 @@ from foldwise.errors import FoldwiseError, InputError
 
 NAME = 22
 FILE = 34
+SHOWN_OTHERS = 8  # files that are not read
 SHOWN = 200  # columns that are printed; --json gives all
 
 
@@ -86,14 +87,17 @@ def check_config(config: Path | None, force: bool) -> None:
 
 def describe_folder(folder: Path, keywords: dict[str, Any], *, as_json: bool) -> None:
     """Describe each table of a folder by one line, also each sheet and each table of a database."""
+    from foldwise.data.notes import counted
     from foldwise.data.reading.source_file import SUFFIXES
 
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and ending(path) in SUFFIXES]
     if not files:
         raise InputError(f"the folder {str(folder)!r} contains no table files.", "pass the path of a file.")
     found = [facts for path in files for facts in file_facts(path, keywords)]
+    others = [path.name for path in sorted(folder.iterdir()) if path.is_file() and path not in files]
+    others = [name for name in others if not name.startswith(".")]
     if as_json:
-        print_json({"folder": str(folder), "files": found})
+        print_json({"folder": str(folder), "files": found, "not_read": others})
         return
     titles = [" · ".join(one[name] for name in ("file", "sheet", "table") if name in one) for one in found]
     width = min(FILE, max(map(len, titles)))
@@ -106,6 +110,10 @@ def describe_folder(folder: Path, keywords: dict[str, Any], *, as_json: bool) ->
         start += f"{one['rows']:>9,}  {one['columns']:>7,}  "
         words = ", ".join(f"{n} {kind}" for kind, n in one["kinds"].items())
         print(textwrap.fill(start + words, WIDTH, subsequent_indent=" " * len(start)))
+    if others:
+        more = f" and {len(others) - SHOWN_OTHERS} more" if len(others) > SHOWN_OTHERS else ""
+        names = f"{', '.join(others[:SHOWN_OTHERS])}{more}"
+        print(textwrap.fill(f"{counted(len(others), 'file')} not read: {names}", WIDTH))
 
 
 def file_facts(path: Path, keywords: dict[str, Any]) -> list[dict[str, Any]]:

@@ -144,6 +144,8 @@ def format_of(name: str, suffix: str, data: bytes) -> str:
     if data.startswith(b"ARROW1"):
         return "feather"
     found = SUFFIXES.get(suffix.lower())
+    if found is None and data.startswith(b"PK\x03\x04") and suffix.lower() == ".zip":
+        raise InputError(f"{name} is a ZIP archive, which is not read.", "unpack it, and pass a file from it.")
     if found is None:
         raise InputError(
             f"{name} has the unknown ending {suffix!r}.",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from foldwise.evaluation.comparing.paired import holm
 from foldwise.evaluation.metrics.scoring import title_of
-from foldwise.evaluation.tables import WIDTH, TextTable, capitalized
+from foldwise.evaluation.tables import WIDTH, TextTable, capitalized, cut_apart
 
 NAME_WIDTH = 16  # with all columns the table is 80 wide
 
@@ -98,10 +98,11 @@ class ComparedModels:
         rows += [{"model": name, **self._own(name), **self._against_best(name)} for name in self.names[1:]]
         return [row | {"tied": row["p_holm"] is None or not row["p_holm"] < 1 - self.level} for row in rows]
 
-    def _table(self) -> TextTable:
+    def _table(self, names: dict[str, str] | None = None) -> TextTable:
+        names = names or {}
         shares = {"P(>)": "better", "P(=)": "equal", "P(<)": "worse"}
         lines = [
-            {"  model": f"{'*' if row['tied'] else ' '} {row['model']}"}
+            {"  model": f"{'*' if row['tied'] else ' '} {names.get(row['model'], row['model'])}"}
             | self._cells(row)
             | {head: "" if row[name] is None else f"{row[name]:.2f}" for head, name in shares.items()}
             for row in self._rows
@@ -124,7 +125,9 @@ class ComparedModels:
 
     def __str__(self) -> str:
         notes = [textwrap.fill(note, WIDTH, subsequent_indent="   ") for note in self._notes()]
-        return "\n".join([self._title(), "", str(self._table()), "", *notes])
+        short = cut_apart([row["model"] for row in self._rows], NAME_WIDTH - 2)
+        names = {row["model"]: name for row, name in zip(self._rows, short, strict=True)}
+        return "\n".join([self._title(), "", str(self._table(names)), "", *notes])
 
     def __repr__(self) -> str:
         return str(self)

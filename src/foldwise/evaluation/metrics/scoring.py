@@ -47,13 +47,25 @@ def metrics_of(scoring: Any, estimator: Any) -> tuple[dict[str, SearchMetric], d
         metrics, scorers, several = metrics_of(scoring.scoring, estimator)
         given = {"sample_weight": scoring.weights}
         return {name: RoutedMetric(metric, given) for name, metric in metrics.items()}, scorers, several
+    scoring = metric_of_name(scoring)
     if scoring is None or isinstance(scoring, str | CostMatrix) or callable(scoring):
         scorer = scorer_of(scoring, estimator)
         return {"score": one_metric(scoring, scorer, estimator)}, {"score": scorer}, False
-    named = scoring if isinstance(scoring, dict) else {name: name for name in scoring}
+    named = dict(scoring) if isinstance(scoring, dict) else {name: name for name in scoring}
+    named = {name: metric_of_name(entry) for name, entry in named.items()}
     scorers = {name: scorer_of(entry, estimator) for name, entry in named.items()}
     metrics = {name: one_metric(entry, scorers[name], estimator) for name, entry in named.items()}
     return metrics, scorers, True
+
+
+def metric_of_name(scoring: Any) -> Any:
+    """Return the metric for a name of this package that scikit-learn does not know; anything else as it is.
+
+    >>> metric_of_name("rmse").scorer, metric_of_name("accuracy")
+    ('neg_root_mean_squared_error', 'accuracy')
+    """
+    ours = isinstance(scoring, str) and scoring not in get_scorer_names() and is_metric(scoring)
+    return find_metric(scoring) if ours else scoring
 
 
 def check_single(scoring: Any) -> None:
@@ -66,6 +78,7 @@ def scorer_of(scoring: Any, estimator: Any) -> Any:
     """Return the scorer that scikit-learn would call."""
     if isinstance(scoring, CostMatrix):
         return scoring.scorer()
+    scoring = metric_of_name(scoring)
     scoring = scoring.scorer if isinstance(scoring, Metric) else scoring
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = get_close_matches(scoring, get_scorer_names(), n=3, cutoff=0.5) or ["accuracy", "neg_log_loss", "r2"]

@@ -43,14 +43,17 @@ def tied_words(facts: ReportFacts, scored: list[ReportFacts]) -> str:
         return " ".join(filter(None, [start, against, other_calibration(facts, models[0])]))
     names = [entry.text("title") for entry in models[1:] if entry.flag("tied")]
     tied = f"Statistically tied with it: {', '.join(names)}." if names else "No other model is tied with it."
+    members = [entry.text("title") for entry in models if (entry.number("weight") or 0) > 0]
+    quantity = facts.part("task").text("task") == "regression"
     if not verdict:
-        return f"Best estimate: {first}. {tied}"
+        related = "" if first in members else membership(first, members, quantity=quantity)
+        return f"Best estimate: {first}. {tied} {related}".strip()
     if verdict.flag("best"):
-        members = [entry.text("title") for entry in models if (entry.number("weight") or 0) > 0]
-        quantity = facts.part("task").text("task") == "regression"
         related = membership(first, members, quantity=quantity) or other_calibration(facts, models[0])
         return f"Best single model: {first}. {tied} {related}".strip()
     related = other_calibration(facts, models[0])
+    if first not in members:
+        related = membership(first, members, quantity=quantity)
     return f"No single model is clearly better than the baseline. Best estimate: {first}. {tied} {related}".strip()
 
 

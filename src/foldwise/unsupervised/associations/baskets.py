@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,8 @@ def read_baskets(table: Any) -> Baskets | None:
     The table is read as a whole, which is much faster than column by column.
     """
     table = table.X if isinstance(table, Table) else table
+    if isinstance(table, list | tuple) and table and all(map(is_basket, table)):
+        return listed_baskets(table)
     if is_frame(table):
         frame = table if isinstance(table, nw.DataFrame) else frame_of(table)
         kinds = frame.schema.dtypes()
@@ -64,6 +67,21 @@ def read_baskets(table: Any) -> Baskets | None:
             return None
         values = ones
     return Baskets(names, values)
+
+
+def is_basket(row: Any) -> bool:
+    """Whether a row is a list of names of products."""
+    return isinstance(row, list | tuple | set | frozenset) and all(isinstance(item, str) for item in row)
+
+
+def listed_baskets(rows: Sequence[Collection[str]]) -> Baskets:
+    """Return the baskets of lists of products, whose columns are the products in alphabetical order."""
+    columns = tuple(sorted({item for row in rows for item in row}))
+    index = {name: j for j, name in enumerate(columns)}
+    cells = np.zeros((len(rows), len(columns)), dtype=bool)
+    for i, row in enumerate(rows):
+        cells[i, [index[item] for item in row]] = True
+    return Baskets(columns, cells)
 
 
 def has_both(values: NDArray[Any]) -> bool:

@@ -120,7 +120,10 @@ class FrequentItemsets:
     def __repr__(self) -> str:
         names, support = self._top(SHOWN)
         rows = [[name, f"{share:.3f}"] for name, share in zip(names, support, strict=True)]
+        several = int((self.to_frame()["items"].list.len() > 1).sum())
+        shown = "all" if several == len(rows) else f"the {len(rows)} most frequent of {several:,}"
         table = f"\n\n{TextTable(['items', 'support'], rows, longest=LABEL)}" if rows else ""
+        table = f", below {shown} with at least two items{table}" if rows else table
         return self._title() + table
 
     def _repr_html_(self) -> str:
@@ -145,8 +148,8 @@ def frequent_itemsets(
 
     Parameters
     ----------
-    table : data frame, Table or array
-        The rows. Identifiers, texts and dates are left out.
+    table : data frame, Table, array or list of lists
+        The rows. Identifiers, texts and dates are left out. Baskets may also be lists of the names of their items.
     min_support : float, default 0.1
         Smallest share of rows that contain a set.
     max_length : int, optional

@@ -48,7 +48,7 @@ def association_rules(
 
     Parameters
     ----------
-    table : data frame, Table or array
+    table : data frame, Table, array or list of lists
         The rows. A table of booleans, or of zeros and ones, is read as baskets, where an item is a column. In any
         other table, an item is a value of a column, or a range of a numeric column. Identifiers, texts and dates are
         left out.
