@@ -129,7 +129,8 @@ def predict_file(
 
     Examples
     --------
-    >>>     >>> from foldwise import NaiveBayes, predict_file, read_table, save_model
+    >>> import tempfile
+    >>> from foldwise import NaiveBayes, predict_file, read_table, save_model
     >>> table = read_table("examples/weather.csv", target="play")
     >>> folder = tempfile.TemporaryDirectory()
     >>> model = save_model(f"{folder.name}/weather.foldwise", NaiveBayes().fit(table.X, table.y), table.X)
