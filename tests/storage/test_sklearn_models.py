@@ -6,10 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import RandomForestClassifier, StackingClassifier, StackingRegressor, VotingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+)
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from foldwise import GridSearchCV, open_model, save_model
@@ -41,6 +48,27 @@ def test_an_opened_model_predicts_the_same(name, tmp_path):
     assert opened.predict(X).tolist() == model.predict(X[columns]).tolist()
     if hasattr(model, "predict_proba"):
         assert np.array_equal(opened.predict_proba(X), model.predict_proba(X[columns]))
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(),
+        OneHotEncoder(handle_unknown="ignore"),
+        OrdinalEncoder(),
+        make_pipeline(SimpleImputer(strategy="most_frequent", add_indicator=True), OneHotEncoder()),
+    ],
+    ids=["one-hot", "one-hot, unknown ignored", "ordinal", "imputed"],
+)
+def test_missing_text_of_pandas(encoder, tmp_path):
+    """An opened model passes None for a missing text, of which the encoder has seen NaN."""
+    frame = X.assign(sex=X["sex"].where(np.arange(60) % 4 > 0))
+    columns = make_column_transformer((encoder, ["sex"]), (StandardScaler(), NUMBERS))
+    model = make_pipeline(columns, HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5)).fit(frame, Y)
+    before = model.predict_proba(frame)
+    save_model(tmp_path / "model", model, frame)
+    assert np.array_equal(open_model(tmp_path / "model").predict_proba(frame), before)
+    assert np.array_equal(model.predict_proba(frame), before)
 
 
 def test_a_stack_of_regressors(tmp_path):

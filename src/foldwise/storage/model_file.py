@@ -35,6 +35,7 @@ from foldwise.storage.codecs import CODECS
 from foldwise.storage.codecs.formats import labels_from_plain, labels_to_plain
 from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts
 from foldwise.storage.missing_library import missing_library
+from foldwise.storage.missing_text import with_none_for_missing
 from foldwise.storage.skops_format import from_skops, to_skops
 from foldwise.storage.stored_model import StoredModel, stored
 from foldwise.storage.table_check import EMPTY, KINDS, kinds_of
@@ -130,7 +131,8 @@ def model_in_memory(
         )
     kinds, wanted = kinds_of(as_polars(X)), columns_of(model)
     kinds = {name: kind for name, kind in kinds.items() if wanted is None or name in wanted}
-    return StoredModel(model, kinds, classes, target, plain(metadata or {}), versions(), is_framed(X))
+    given = with_none_for_missing(model)
+    return StoredModel(given, kinds, classes, target, plain(metadata or {}), versions(), is_framed(X))
 
 
 def open_model(path: str | os.PathLike[str]) -> StoredModel:
