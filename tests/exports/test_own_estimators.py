@@ -78,6 +78,23 @@ def test_columns_that_a_saved_model_does_not_use(tmp_path):
     assert run(export, pl.from_pandas(frame), "rows")[1] == 0
 
 
+def test_missing_text_of_pandas(tmp_path):
+    frame, y = people()
+    frame["sex"] = frame["sex"].where(np.arange(60) % 4 > 0)
+    model = two_columns().fit(frame, y)
+    save_model(tmp_path / "model", model, frame)
+    for one in (model, open_model(tmp_path / "model")):
+        assert run(to_sql(one, keep=[], rows=frame), pl.from_pandas(frame), "rows")[1] == 0
+        assert to_onnx(one, rows=frame).n_checked == 60
+
+
+def test_a_list_of_names_for_columns_of_an_array():
+    frame, y = people()
+    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(frame[["sex"]].to_numpy(), y)
+    assert to_onnx(model, columns=["sex"], rows=frame[["sex"]]).kinds == {"sex": "text"}
+    assert run(to_sql(model, columns=["sex"], keep=[], rows=frame), pl.from_pandas(frame), "rows")[1] == 0
+
+
 def test_selected_columns_of_text_and_booleans():
     frame, y = people()
     columns = make_column_transformer(

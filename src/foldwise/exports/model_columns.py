@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.storage.table_check import kinds_of
 
@@ -16,8 +18,16 @@ KINDS = {"numeric": "number", "binary": "truth", "categorical": "text", "date": 
 UNNAMED = ""  # a column that a step computed
 
 
-def kinds_given(columns: Any) -> dict[str, str]:
-    return dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns, "number")
+def kinds_given(columns: Any, model: Any) -> dict[str, str]:
+    """Return what columns contain: as a mapping says, or of a list of names what the encoders of the model know."""
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    given = [str(name) for name in columns]
+    names = [str(name) for name in getattr(model, "feature_names_in_", given)]
+    kinds: dict[str, str] = {}
+    if len(names) == getattr(model, "n_features_in_", None):
+        learn_kinds(model, names, kinds)
+    return {name: kinds.get(name, "number") for name in given}
 
 
 def kinds_seen(model: Any, rows: pl.DataFrame | None = None) -> dict[str, str]:
@@ -138,12 +148,18 @@ def chosen_columns(fitted: Any, columns: Any, named: Mapping[str, Any], inputs: 
     return [inputs[j] for j in indices]
 
 
-def rows_as_fitted(model: Any, rows: pl.DataFrame, X: pl.DataFrame) -> pl.DataFrame:
-    """Return rows as Python's model takes them: it may ask for columns that it does not use."""
+def rows_as_fitted(model: Any, rows: Any, X: pl.DataFrame) -> Any:
+    """Return the first rows as Python's model takes them.
+
+    It may ask for columns that it does not use, and a missing text in a frame of pandas is not that of other frames.
+    """
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
-    if not names or not set(names) <= {*rows.columns, *X.columns}:
+    if names and nw.dependencies.is_pandas_dataframe(rows) and set(names) <= set(rows.columns):
+        return rows.iloc[: X.height][names]
+    frame = as_polars(rows)[: X.height]
+    if not names or not set(names) <= {*frame.columns, *X.columns}:
         return X
-    return rows.with_columns(X.get_columns()).select(names)
+    return frame.with_columns(X.get_columns()).select(names)
 
 
 def module_names(model: Any) -> set[str]:

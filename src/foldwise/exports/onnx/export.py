@@ -187,13 +187,14 @@ class OnnxWriter:
     """Writes the graph of one model."""
 
     def __init__(
-        self, model: Any, kinds: Mapping[str, str], framed: bool, metadata: Mapping[str, Any], gap: str
+        self, model: Any, kinds: Mapping[str, str], framed: bool, metadata: Mapping[str, Any] | None, gap: str
     ) -> None:
         self.model, self.kinds, self.framed, self.gap = model, dict(kinds), framed, gap
         classes = getattr(model, "classes_", ())
         self.is_classifier = bool(len(classes))
-        self.costs = CostDecision.of(metadata.get("costs"), classes)
-        self.quantile = coverage_quantile(metadata)
+        self.is_stored = metadata is not None
+        self.costs = CostDecision.of((metadata or {}).get("costs"), classes)
+        self.quantile = coverage_quantile(metadata or {})
         self.check_names()
 
     @classmethod
@@ -202,8 +203,8 @@ class OnnxWriter:
         if isinstance(model, StoredModel):
             return cls(model.model, model.kinds, model.framed, model.metadata, gap)
         if columns is None:
-            return cls(model, kinds_seen(model, None if rows is None else as_polars(rows)), True, {}, gap)
-        return cls(model, kinds_given(columns), hasattr(model, "feature_names_in_"), {}, gap)
+            return cls(model, kinds_seen(model, None if rows is None else as_polars(rows)), True, None, gap)
+        return cls(model, kinds_given(columns, model), hasattr(model, "feature_names_in_"), None, gap)
 
     def check_names(self) -> None:
         """Refuse columns whose name or content an input cannot have."""
@@ -221,9 +222,8 @@ class OnnxWriter:
         found = OnnxExport(self.graph(), self.kinds, self.gap)
         if rows is None:
             return found
-        frame = as_polars(rows)
-        X = match_columns(frame, self.kinds).X
-        self.check(found.predict(X), rows_as_fitted(self.model, frame, X))
+        X = match_columns(as_polars(rows), self.kinds).X
+        self.check(found.predict(X), X if self.is_stored else rows_as_fitted(self.model, rows, X))
         return OnnxExport(found.model, self.kinds, self.gap, X.height)
 
     def graph(self) -> bytes:
@@ -281,7 +281,7 @@ class OnnxWriter:
             outputs["predicted_set"] = (types.BOOL, n_classes)
         return outputs
 
-    def check(self, found: Mapping[str, NDArray[Any]], X: pl.DataFrame) -> None:
+    def check(self, found: Mapping[str, NDArray[Any]], X: Any) -> None:
         """Compare the outputs for some rows with those of Python; labels and decisions only where there is no tie."""
         given = X if self.framed else X.to_numpy()
         expected = np.ravel(self.model.predict(given))  # CatBoost returns labels of several classes as a column
@@ -295,7 +295,7 @@ class OnnxWriter:
                 ):
                     compare(name, found[name], ends, np.maximum(of_ends, np.abs(ends)))
             return
-        clear = np.ones(X.height, dtype=bool)
+        clear = np.ones(len(X), dtype=bool)
         if "predicted_p" in found:
             proba = np.asarray(self.model.predict_proba(given), dtype=np.float64)
             compare("predicted_p", found["predicted_p"], proba, np.ones_like(proba))

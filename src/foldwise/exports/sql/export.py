@@ -142,6 +142,7 @@ class SqlWriter:
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.model, self.dialect, self.kinds, self.framed = model, dialect, kinds, framed
+        self.is_stored = metadata is not None
         self.costs = CostDecision.of((metadata or {}).get("costs"), getattr(model, "classes_", ()))
         self.quantile = coverage_quantile(metadata or {})
         self.program = SqlProgram(dialect)
@@ -155,7 +156,7 @@ class SqlWriter:
             return cls(model.model, dialect, dict(model.kinds), model.framed, model.metadata)
         if columns is None:
             return cls(model, dialect, kinds_seen(model, None if rows is None else as_polars(rows)))
-        return cls(model, dialect, kinds_given(columns), framed=hasattr(model, "feature_names_in_"))
+        return cls(model, dialect, kinds_given(columns, model), framed=hasattr(model, "feature_names_in_"))
 
     def _predicted(self, inputs: Sequence[RawColumn]) -> list[tuple[str, str]]:
         """Return names and expressions of the predictions."""
@@ -197,7 +198,7 @@ class SqlWriter:
         """Write the query that counts the rows whose predictions differ from Python's."""
         frame = as_polars(rows)[:MOST_CHECKED]
         X = match_columns(frame, self.kinds).X
-        expected = self._expected(rows_as_fitted(self.model, frame, X))
+        expected = self._expected(X if self.is_stored else rows_as_fitted(self.model, rows, X))
         names = [f"e{i}" for i in range(len(expected))]
         answers = [pl.Series(name, values) for name, values in zip(names, expected, strict=True)]
         source = rows_as_select([*native_dates(X, self.program.dates), *answers], self.dialect)
@@ -240,7 +241,7 @@ class SqlWriter:
         scale = f"{tolerance} * {self.dialect.largest}({self.program.number(least)}, ABS({expected}))"
         return f"ABS({found} - {expected}) <= {scale}"
 
-    def _expected(self, X: pl.DataFrame) -> list[list[Any]]:
+    def _expected(self, X: Any) -> list[list[Any]]:
         """Predict in Python, in the order of the columns of the query."""
         given = X if self.framed else X.to_numpy()
         if self.predicted[0][0] == "predicted_value":
