@@ -59,7 +59,7 @@ def without_names(model: Any) -> InputError:
         return InputError("a search cannot be exported.", "pass its best_estimator_, and columns=.")
     check_is_fitted(model)
     return InputError(
-        f"the columns of {type(model).__name__} have no names, because it was fitted on an array.",
+        f"{type(model).__name__} does not know the names of its columns; perhaps it was fitted on an array.",
         "pass columns=, the names of the columns in the table.",
     )
 
