@@ -220,7 +220,8 @@ def test_cells_that_are_no_longer_numbers_are_reported(run, here):
     assert facts["sentences"][0].startswith("'x1': 300 of 300 cells are no longer numbers, for example '")
     assert facts["unreadable_columns"][0]["column"] == "x1"
     assert facts["rows_predicted"] == 0
-    one = same.with_columns(x1=pl.when(pl.int_range(300) == 7).then(pl.lit("n.a.")).otherwise(pl.col("x1").cast(pl.String)))
+    texts = pl.col("x1").cast(pl.String)
+    one = same.with_columns(x1=pl.when(pl.int_range(300) == 7).then(pl.lit("n.a.")).otherwise(texts))
     found = check(run, one)
     assert found.changed
     assert found.sentences()[0] == "'x1': 1 of 300 cells is no longer a number: 'n.a.'."

@@ -254,3 +254,10 @@ def test_archives_are_named_and_counted(tmp_path):
     assert "is a ZIP archive, which is not read. Hint: unpack it" in refused("inspect", tmp_path / "flights.csv.zip")
     assert ask("inspect", tmp_path)[1].splitlines()[-1] == "1 file not read: flights.csv.zip"
     assert json.loads(ask("inspect", tmp_path, "--json")[1])["not_read"] == ["flights.csv.zip"]
+
+
+def test_rows_without_a_quantity_are_said_to_be_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("a,wage\n" + "".join(f"{i},{'' if i == 3 else i * 1.5}\n" for i in range(30)))
+    out = ask("inspect", tmp_path / "t.csv", "--target", "wage")[1]
+    assert "rows without a value, which are left out" in out
+    assert "--drop-unlabeled" not in out

@@ -19,6 +19,7 @@ import foldwise
 from foldwise.app.cli import config_file, known_names
 from foldwise.app.cli.commands import app
 from foldwise.app.cli.table_options import OPTIONS
+from foldwise.data.reading.declarations import STORED
 from foldwise.evaluation.metrics.registry import ALIASES, METRICS
 from foldwise.models import catalogue
 from foldwise.tuning.strategies import NAMED
@@ -221,6 +222,7 @@ class TestConfig:
         said = inspected("t.txt", "--config", "c.toml")
         assert [one["type"] for one in said["columns"]] == ["Date", "Float64", "String", "Int64"]
         assert "exists already" in refused("inspect", "t.txt", "--write-config", "c.toml")
+        assert "#   foldwise fit t.txt --config c.toml" in (messy.parent / "c.toml").read_text()
         assert ask("inspect", "t.txt", "--write-config", "c.toml", "--force")[0] == 0
 
     @pytest.mark.parametrize("command", COMMANDS)
@@ -308,12 +310,14 @@ class TestBeforeAnythingIsLoaded:
             (("fit", "--cv", "2x5", "--time", "day"), "folds in order of time cannot be repeated."),
             (("tune", "--model", "knn", "--cv", "2x5", "--time", "day"), "folds in order of time cannot be repeated."),
             (("fit", "--cv", "0"), "--cv must be a number of folds (at least 2)"),
-            (("fit", "--metric", "auk"), "there is no metric called 'auk'. Hint: did you mean 'auc'?"),
+            (("fit", "--metric", "auk"), "there is no metric called 'auk'. Hint: did you mean 'roc_auc'?"),
+            (("fit", "--metric", "AUC"), "did you mean 'roc_auc'? The metrics are log_loss,"),
             (("fit", "--metric", "average_precision"), "there is no metric called 'average_precision'."),
             (("fit", "--metric", "pinball_loss"), "there is no metric called 'pinball_loss'."),
             (("tune", "--model", "knn", "--metric", "logloss"), "did you mean 'log_loss'?"),
-            (("compare", "--models", "knn,ridge", "--metric", "RMSE"), "did you mean 'rmse'?"),
+            (("compare", "--models", "knn,ridge", "--metric", "RMSE"), "did you mean 'root_mean_squared_error'?"),
             (("tune", "--model", "knn", "--strategy", "genetic"), "--strategy must be one of grid, design,"),
+            (("tune", "--model", "knn", "--strategy", "optuna"), "pass tpe or cma-es, which are those of Optuna."),
             (("tune", "--model", "knn", "--strategy", "bayes"), "did you mean 'bayesian'?"),
             (("fit", "--task", "regresion"), "did you mean 'regression'?"),
             (("fit", "--budget", "1 day"), "--budget must be a duration such as '60s', got '1 day'."),
@@ -362,7 +366,9 @@ class TestFolder:
             "a.csv",
             "b.jsonl",
             "page.csv",
+            "1",
         ]
+        assert out.splitlines()[-1] == "1 file not read: notes.md"
         assert "cannot be read: page.csv is a web page" in " ".join(out.split())
         said = inspected(".")["files"]
         assert (said[0]["rows"], said[0]["columns"]) == (3, 2)
@@ -505,3 +511,13 @@ def test_help_has_a_short_name():
         done = subprocess.run([sys.executable, "-m", "foldwise.app.cli", *arguments], capture_output=True, text=True)
         assert done.returncode == 0
         assert "Usage: foldwise" in done.stdout
+
+
+def test_the_help_names_all_kinds():
+    help_text = " ".join(ask("inspect", "--help")[1].split())
+    words = help_text.partition("Kind of a column: ")[2].partition(". date:")[0]
+    assert set(words.replace(" or ", ", ").split(", ")) - {""} == set(STORED)
+
+
+def test_plain_names_of_metrics():
+    assert {alias: ALIASES[alias] for alias in known_names.METRIC_ALIASES} == known_names.PLAIN_NAMES

@@ -33,3 +33,11 @@ def test_the_same_table_in_every_dialect(name):
     notes = " ".join(map(str, table.notes))
     for words in NOTES[name]:
         assert words in notes
+
+
+def test_a_separator_that_does_not_occur_is_noted(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    table = read_table(tmp_path / "t.csv", separator=";")
+    texts = [note.text for note in table.notes if note.topic == "separator"]
+    assert texts[-1] == "';' does not occur in the first rows. They contain ',': leave separator= out."
+    assert len([note for note in read_table(tmp_path / "t.csv", separator=",").notes if note.topic == "separator"]) == 1

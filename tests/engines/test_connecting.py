@@ -207,7 +207,8 @@ def test_duckdb_spills_into_the_temporary_folder(tmp_path: Path, monkeypatch: py
 def test_files_of_unrelated_tables_are_refused(ending: str, tmp_path: Path) -> None:
     for name, columns in (("a", {"x": [1, 2], "wage": [3, 4]}), ("b", {"x": [1, 2], "size": [3, 4]})):
         frame = pl.DataFrame(columns)
-        frame.write_csv(tmp_path / f"{name}.csv") if ending == "csv" else frame.write_parquet(tmp_path / f"{name}.parquet")
+        write = frame.write_csv if ending == "csv" else frame.write_parquet
+        write(tmp_path / f"{name}.{ending}")
     with pytest.raises(InputError, match=rf"but a\.{ending} has 'wage', which b\.{ending} does not have.* one file"):
         table_of(tmp_path)
     (tmp_path / f"b.{ending}").unlink()

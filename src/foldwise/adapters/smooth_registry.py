@@ -18,7 +18,8 @@ SUPPORT = Support(SKLEARN, otherwise="strategy='gradient' does not support its e
 CATALOG = (  # for messages; NaiveBayes has methods of its own
     "LogisticRegression (C), Ridge and RidgeClassifier (alpha), KernelRidge (alpha; gamma with the kernels 'rbf' and "
     "'laplacian'), NaiveBayes (alpha, var_floor, temperature, column_weights__COLUMN, priors__CLASS), pipelines that "
-    "end in one of them, TransformedTarget of one of them without a transformation, and the factors of PenaltyFactors before it"
+    "end in one of them, TransformedTarget of one of them without a transformation, and the factors of PenaltyFactors "
+    "before it"
 )
 
 

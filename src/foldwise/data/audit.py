@@ -216,7 +216,9 @@ def missing(X: pl.DataFrame, labels: pl.Series | None, time: CheckTime) -> list[
     found = in_order([Concern("missing", name, n_missing(X[name]), "") for name in names], X)
     found = sorted((concern for concern in found if concern.rows), key=lambda concern: -concern.rows)
     if labels is not None and n_missing(labels):
-        words = "rows without a label, which cannot be used for training; drop_unlabeled=True leaves them out"
+        words = "rows without a value, which are left out"
+        if not is_quantity(labels):
+            words = "rows without a label, which cannot be used for training; drop_unlabeled=True leaves them out"
         found.insert(0, Concern("missing", labels.name, n_missing(labels), words))
     return found
 

@@ -187,8 +187,8 @@ def searches_on(
 
 def common_deadline(searches: Sequence[Any]) -> float | None:
     """The time at which the last of some searches ends. None if one of them has no timeout, or its own store."""
-    ends = [one.deadline if one.study is None else None for one in searches]
-    return None if None in ends else max(ends)
+    ends = [one.deadline for one in searches if one.study is None and one.deadline is not None]
+    return max(ends) if ends and len(ends) == len(searches) else None
 
 
 def scored_winners(
@@ -248,7 +248,7 @@ def check_some_scored(outcomes: Sequence[Outcome]) -> None:
     errors = [[one[-1] for one in (*outcome.failures, *outcome.unscored)] for outcome in outcomes]
     if not errors or not all(errors):
         return
-    first = errors[0][0]
+    first: Any = errors[0][0]
     hint = "pass error_score='raise' to see the traceback."
     if "multi_class" in str(first):
         hint = "with more than two classes, pass scoring='roc_auc_ovr'."

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from foldwise.data.html import html_table
@@ -69,9 +70,9 @@ def cut_apart(names: Sequence[str], longest: int = LONGEST) -> list[str]:
     short = [cut(name, longest) for name in whole]
     for one in {one for one in short if short.count(one) > 1}:
         alike = [name for name, other in zip(whole, short, strict=True) if other == one]
-        common = os.path.commonprefix(alike)
-        start = max(common.rfind(mark) + 1 for mark in " .")
-        tails = [name[start or len(common) :][-longest // 2 :] for name in alike]
+        same = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*alike, strict=False)))
+        start = max(alike[0][:same].rfind(mark) + 1 for mark in " .")
+        tails = [name[start or same :][-(longest // 2) :] for name in alike]
         room = longest - 2 - max(map(len, tails))
         if len(set(alike)) > 1:
             of = {name: f"{name[:room]}… {tail}" for name, tail in zip(alike, tails, strict=True)}
@@ -102,6 +103,20 @@ def number(value: float | None, sign: str = "") -> str:
     if abs(value) >= 100:
         return f"{value:{sign}.4g}"
     return f"{value:{sign}.3f}" if sign else f"{value:z.3f}"  # z: zero without a minus
+
+
+def numbers_of_column(values: Iterable[float | None]) -> Callable[[float | None], str]:
+    """Return what formats the scores of one column: like `number`, with equally many decimals in all of them.
+
+    >>> list(map(numbers_of_column([97.702, 157.02]), [97.702, 157.02])), numbers_of_column([0.5])(0.5)
+    (['97.7', '157.0'], '0.500')
+    """
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    low, high = min(sizes, default=0.0), max(sizes, default=0.0)
+    if low < 10 or not 100 <= high < 1e8 or (low < 100 and high >= 1e3):
+        return number  # which gives all of them three decimals, or they are too different
+    digits = 1 if high < 1e3 else 0
+    return lambda value: number(value) if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
 def p_text(p: float | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from foldwise.data.notes import counted
 from foldwise.evaluation.estimates import SEARCH_SCORE
-from foldwise.evaluation.tables import number
+from foldwise.evaluation.tables import number, numbers_of_column
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
 from foldwise.report.sections.leaderboard import membership
@@ -119,12 +119,13 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
 def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     """Title, estimate, interval, tie and weight of the best models and the baseline."""
     rated = [one for one in facts["leaderboard"] if one["estimate"]]
+    rated = [*rated[:-1][:SHOWN_MODELS], rated[-1]]
+    shown = numbers_of_column(one["estimate"]["value"] for one in rated)
     rows = []
-    for one in [*rated[:-1][:SHOWN_MODELS], rated[-1]]:
+    for one in rated:
         estimate, weight = one["estimate"], f"{one['weight']:.2f}" if one["weight"] else ""
-        rows.append(
-            (one["title"], number(estimate["value"]), interval_of(estimate), "yes" if one["tied"] else "", weight)
-        )
+        interval = f"{shown(estimate['low'])} to {shown(estimate['high'])}"
+        rows.append((one["title"], shown(estimate["value"]), interval, "yes" if one["tied"] else "", weight))
     return rows
 
 

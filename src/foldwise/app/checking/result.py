@@ -216,7 +216,7 @@ class CheckResult:
         Returns
         -------
         str
-            Two sentences.
+            A few sentences.
         """
         return (
             f"A column has changed if p is below {ALPHA:g}, after Holm's correction for the number of tests, and the "
@@ -224,8 +224,15 @@ class CheckResult:
             f"{100 * LEAST_KS:.0f} percentage points in the share of missing cells. PSI: population stability "
             "index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon distance. All three are 0 if the "
             "distribution is the same. Effect: how much predictions would change if the column were distributed as in "
-            "training."
+            f"training.{self._texts_rule()}"
         )
+
+    def _texts_rule(self) -> str:
+        """Say what is compared of free texts, if there are any."""
+        names = [one.column for one in self.columns if one.kind == "length"]
+        if not names:
+            return ""
+        return f" Of the texts in {listing(names)}, only the number of characters is compared, not the words."
 
     def to_frame(self) -> pl.DataFrame:
         """Return the columns of the table as a frame.

@@ -192,8 +192,8 @@ def predict(
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. From CSV to "
-            "CSV, cells are copied as they are written, except in columns that the model uses."
+            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. From CSV "
+            "to CSV, cells are copied as they are written, except in columns that the model uses."
         ),
     ] = None,
     query: Query = None,

@@ -98,7 +98,7 @@ def print_once(
 ) -> None:
     """Print the scores of models on a single split, which allows no test of differences."""
     from foldwise.evaluation.metrics.scoring import sign_and_title
-    from foldwise.evaluation.tables import number
+    from foldwise.evaluation.tables import numbers_of_column
 
     sign, title = sign_and_title(task.scoring)
     rows: list[dict[str, Any]] = [{"model": name, "score": sign * value} for name, value in found]
@@ -107,9 +107,10 @@ def print_once(
         print_json({**about, "tied": [], "models": rows})
     elif not quiet:
         where = f"the rows of {request.test.name}" if request.test is not None else "one held-out part of the rows"
+        shown = numbers_of_column(row["score"] for row in rows)
         width = max(len(name) for name, _ in found)
         print(f"{title[:1].upper()}{title[1:]} of {len(found)} models on {where}\n")
-        print("\n".join(f"  {row['model']:<{width}}  {number(row['score'])}" for row in rows))
+        print("\n".join(f"  {row['model']:<{width}}  {shown(row['score'])}" for row in rows))
         instead = "" if request.test is None else " instead of --test"
         print("\nA single split has no interval, and differences cannot be tested.")
         print(f"Pass --cv 10x10{instead} for intervals and tests.")

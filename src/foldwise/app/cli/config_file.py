@@ -23,7 +23,8 @@ def read_config(context: typer.Context, path: Path | None) -> Path | None:
     own = {option: one for one in context.command.params for option in names_of(one)}
     try:
         given = options_of(path, str(context.info_name).split()[-1])
-        typed = {name: as_typed(value, repeated=name in REPEATED) for name, value in given.items()}
+        many = {*REPEATED, *(name for name, one in own.items() if getattr(one, "multiple", False))}
+        typed = {name: as_typed(value, repeated=name in many) for name, value in given.items()}
     except FoldwiseError as error:
         say(str(error))
         raise typer.Exit(BAD_INPUT) from None

@@ -13,6 +13,7 @@ from foldwise.app.cli.known_names import (
     METRICS_ELSEWHERE,
     MODELS,
     PINBALL,
+    PLAIN_NAMES,
     SCORERS,
     STRATEGIES,
     TASKS,
@@ -76,6 +77,7 @@ def check_metric(name: str | None, *, scorers: bool) -> None:
         return
     words = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     near = METRICS_ELSEWHERE.get(words) or next(iter(get_close_matches(words, known, 1, 0.6)), None)
+    near = PLAIN_NAMES.get(near, near) if near else near
     start = f"did you mean {near!r}? The metrics are" if near else "choose among"
     others = ", or a scorer of scikit-learn" if scorers else ""
     raise InputError(
@@ -108,6 +110,11 @@ def check_task(name: str | None) -> None:
 
 def check_strategy(name: str) -> None:
     """Raise if there is no such search strategy."""
+    if name.lower() == "optuna":
+        raise InputError(
+            f"--strategy must be one of {', '.join(STRATEGIES)}, got {name!r}.",
+            "pass tpe or cma-es, which are those of Optuna.",
+        )
     check_choice("strategy", name, STRATEGIES)
 
 

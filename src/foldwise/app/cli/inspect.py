@@ -43,7 +43,7 @@ def inspect(
     if config is not None:
         from foldwise.app.cli.written_config import config_text
 
-        config.write_text(config_text(path, table, task, keywords), encoding="utf-8")
+        config.write_text(config_text(path, table, task, keywords, str(config)), encoding="utf-8")
     findings = list(table.findings)
     columns = [column_facts(table, finding) for finding in (findings if as_json else findings[:SHOWN])]
     notes = Notes(replace(note, text=with_options(note.text)) for note in table.notes)

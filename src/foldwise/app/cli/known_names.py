@@ -20,6 +20,13 @@ VALUE_METRICS = (
     *("mean_poisson_deviance", "mean_gamma_deviance", "mean_absolute_percentage_error"),
 )
 METRIC_ALIASES = ("auc", "brier", "brier_score_loss", "mae", "mape", "mse", "rmse")
+PLAIN_NAMES = {
+    "auc": "roc_auc",
+    **dict.fromkeys(("brier", "brier_score_loss"), "brier_score"),
+    **{"mae": "mean_absolute_error", "mape": "mean_absolute_percentage_error", "mse": "mean_squared_error"},
+    "rmse": "root_mean_squared_error",
+}
+"""The metric behind each alias."""
 PINBALL = "pinball_loss_"  # followed by a quantile
 
 SCORERS = (

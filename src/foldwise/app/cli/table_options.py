@@ -87,8 +87,8 @@ def options(
         list[str] | None,
         typer.Option(
             metavar="COLUMN=KIND",
-            help="Kind of a column: numeric, categorical, binary, text, date, time, duration or identifier. "
-            "date:%d.%m.%Y also sets the date format. May be repeated.",
+            help="Kind of a column: numeric, count, binary, categorical, text, identifier, ordinal, constant, date, "
+            "time or duration. date:%d.%m.%Y also sets the date format. May be repeated.",
         ),
     ] = None,
     drop: Annotated[

@@ -299,7 +299,7 @@ def summary(
 ) -> str:
     """What was found, the honest estimate first."""
     from foldwise.evaluation.metrics.scoring import sign_and_title
-    from foldwise.evaluation.tables import number
+    from foldwise.evaluation.tables import number, numbers_of_column
     from foldwise.tuning.default_setting import default_words
 
     found, (sign, title) = search.cv_results_, sign_and_title(nested.metric)
@@ -320,10 +320,12 @@ def summary(
     lines += [f"  {words}" for words in [default_words(search, "it")] if words]
     order = found["rank_test_score"].argsort(kind="stable")[:SHOWN]
     lines += ["", f"{len(order)} best settings" if len(order) > 1 else "Its score"]
+    scores = {i: sign * float(found["mean_test_score"][i]) for i in order.tolist()}
+    as_score = numbers_of_column(scores.values())
     lines += [
-        f"  {number(sign * float(found['mean_test_score'][i])):>8}  "
+        f"  {as_score(scores[i]):>8}  "
         + ", ".join(f"{name} {shown(value)}" for name, value in named(found["params"][i]).items())
-        for i in order
+        for i in scores
     ]
     lines += ["", f"{nested.models_scored + search.models_scored_:,} models scored. Total time: {duration(seconds)}."]
     files = {"model": request.out, "settings": request.settings, "plot": request.plot, "report": request.report}

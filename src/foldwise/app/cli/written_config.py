@@ -25,8 +25,10 @@ MANY_COLUMNS = 200  # beyond which plain numbers are not listed
 MOST_CANDIDATES = 8
 
 
-def config_text(path: Path, table: Table, task: str | None, keywords: Mapping[str, Any]) -> str:
-    """Write the configuration of a table.
+def config_text(
+    path: Path, table: Table, task: str | None, keywords: Mapping[str, Any], written_as: str = "FILE.toml"
+) -> str:
+    """Write the configuration of a table. `written_as` is the path of the configuration file.
 
     >>> from foldwise import read_table
     >>> text = config_text(Path("w.csv"), read_table("examples/weather.csv", target="play"), "classification", {})
@@ -36,7 +38,7 @@ def config_text(path: Path, table: Table, task: str | None, keywords: Mapping[st
     given = as_options(keywords)
     lines = [
         f"# How foldwise reads {one_line(path.name)}. Use it with --config, for example:",
-        f"#   foldwise fit {one_line(shlex.quote(path.name))} --config FILE.toml",
+        f"#   foldwise fit {one_line(shlex.quote(str(path)))} --config {one_line(shlex.quote(written_as))}",
         "# Lines that begin with # are not used. Remove the # to use an option.",
         "",
         *target_lines(table, task),

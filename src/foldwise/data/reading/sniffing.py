@@ -71,6 +71,10 @@ def sniff(lines: Sequence[str], options: ReadOptions) -> tuple[Dialect, list[Not
     by = SEPARATOR_NAMES.get(separator, repr(separator))
     note = f"cells are separated by {by} ({why})." if separator else "there is one column, because no separator fits."
     notes = [Note("separator", note)]
+    if options.separator and not any(options.separator in line for line in lines):
+        likely = find_separator(lines, ('"', "") if quoted else ("",))[0]
+        better = f" They contain {SEPARATOR_NAMES.get(likely, repr(likely))}: leave separator= out." if likely else ""
+        notes.append(Note("separator", f"{by} does not occur in the first rows.{better}"))
     if wrapped:
         notes.append(Note("quotes", "each line of data is one quoted cell; the quotes around the lines were removed."))
         lines = [lines[0], *map(unwrapped, lines[1:])]

@@ -20,7 +20,7 @@ from foldwise.evaluation.metrics.scoring import metric_behind, title_of
 from foldwise.evaluation.nested import NestedResult
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.split_record import SplitsRecord
-from foldwise.evaluation.tables import capitalized, interval_text, number, p_text
+from foldwise.evaluation.tables import capitalized, interval_text, number, numbers_of_column, p_text
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -247,7 +247,8 @@ class Comparison(ComparedModels):
         return any(estimate.search_score is not None for estimate in self.estimates.values())
 
     def _cells(self, row: dict[str, Any]) -> dict[str, str]:
-        cells = {"score": number(row["score"]), f"{self.level:.0%} interval": interval_text(row["low"], row["high"])}
+        shown = numbers_of_column(one["score"] for one in self._rows)
+        cells = {"score": shown(row["score"]), f"{self.level:.0%} interval": interval_text(row["low"], row["high"])}
         if self._searched:
             cells["search"] = number(row["search_score"])
         return {**cells, "diff": number(row["difference"], sign="+"), "p": p_text(row["p_holm"])}
