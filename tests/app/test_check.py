@@ -230,3 +230,10 @@ def test_cells_that_are_no_longer_numbers_are_reported(run, here):
 def test_a_renamed_column_is_suggested(run):
     found = check(run, people(300, 5).rename({"x1": "X1"}))
     assert "It has 'X1': if that is 'x1' under another name, rename it." in found.sentences()
+
+
+def test_what_is_compared_of_texts_is_said(run):
+    found = check(run, people(100, 5))
+    assert "number of characters" not in found.rule()
+    text = replace(found, columns=(replace(found.columns[0], column="note", kind="length"),))
+    assert text.rule().endswith("Of the texts in 'note', only the number of characters is compared, not the words.")

@@ -98,7 +98,7 @@ def test_a_budget_too_short_for_most_models_is_told():
     strength = {"naive_bayes": 1.5, **dict.fromkeys(["logistic_regression", "decision_tree"])}
     result = made_up_result(strength)
     facts = make_facts(result, leaderboard(result), [], TIMES)
-    assert any("Only 1 of 3 models" in words for words in facts["audit"]["warnings"])
+    assert any("Only 1 of 3 models finished all folds in time" in words for words in facts["audit"]["warnings"])
     assert "Not evaluated: decision tree, logistic regression (ValueError: it cannot)." in facts["audit"]["warnings"]
 
 
