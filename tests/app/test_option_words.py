@@ -56,7 +56,7 @@ PYTHON_ONLY = tuple(
         "engines/": ["checks", "scans", "table_facts"],
         "evaluation/": f"{FUNCTIONS} routing".split(),
         "exports/": f"{EXPORTS} sql/run_models trees".split(),  # of estimators that were fitted in Python
-        "models/": ["catalogue", "target_transforms"],
+        "models/": ["catalogue", "table_encoder", "target_transforms"],
         "tuning/": SEARCHES.split(),
     }.items()
     for name in names
