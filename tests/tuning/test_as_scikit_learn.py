@@ -277,8 +277,11 @@ def test_one_outer_fold_and_outer_folds_that_fail(rng, capsys):
     assert "nested cross-validation, 2 models scored" in repr(one)
     assert "%" not in repr(one)
     X[30, 0] = np.nan
+    with pytest.raises(InputError, match=r"the only outer fold failed, with .*contains NaN"):
+        nested_cv(search, X, y, cv=[(np.arange(20), np.arange(20, 40))])
+    halves = [(np.arange(20), np.arange(20, 40)), (np.arange(10, 30), np.arange(10))]
     with pytest.warns(UserWarning, match="an outer fold failed, so its score is nan"):
-        assert np.isnan(nested_cv(search, X, y, cv=[(np.arange(20), np.arange(20, 40))]).scores[0])
+        assert np.isnan(nested_cv(search, X, y, cv=halves).scores).tolist() == [True, False]
     search.fit(X[:20], y[:20])
     assert capsys.readouterr().out == "Fitting 1 folds for each of 1 candidates, totalling 1 fits\n"
 

@@ -82,6 +82,7 @@ STREAM_QUIET = 15.0  # seconds after which an unchanged stream says that it is s
 
 # The search: choices, most of them shares of the time that is left.
 FINAL_TICK = 0.1  # seconds between looks at the clock while the final model is fitted
+PROGRESS_TICK = 1.0  # seconds between lines of `tune`, whose strategy may compute long before a proposal; a choice
 TICK = 0.2  # seconds between looks at the clock: a budget of 5 s is kept to 4%
 OPENING_SHARE = 0.6  # a model that takes longer on all splits waits until the others are done
 PATIENCE = 4.0  # times what jobs of the model took, before one is stopped

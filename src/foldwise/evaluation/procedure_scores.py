@@ -252,7 +252,8 @@ def check_some_scored(outcomes: Sequence[Outcome]) -> None:
     hint = "pass error_score='raise' to see the traceback."
     if "multi_class" in str(first):
         hint = "with more than two classes, pass scoring='roc_auc_ovr'."
-    raise InputError(f"all {len(errors)} outer folds failed, the first with {first!r}.", hint) from first
+    which = f"all {len(errors)} outer folds failed, the first" if len(errors) > 1 else "the only outer fold failed,"
+    raise InputError(f"{which} with {first!r}.", hint) from first
 
 
 def outer_score(outcome: Outcome, chooser: str, refit: Any) -> float:

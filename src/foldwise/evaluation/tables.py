@@ -63,7 +63,7 @@ def cut_apart(names: Sequence[str], longest: int = LONGEST) -> list[str]:
     """Shorten names so that different ones stay different: an import path to its class, others in the middle.
 
     >>> cut_apart(["KNeighborsClassifier 1", "KNeighborsClassifier 2", "sklearn.dummy.DummyClassifier"], 16)
-    ['KNeighborsCl… 1', 'KNeighborsCl… 2', 'DummyClassifier']
+    ['KNeighborsCla… 1', 'KNeighborsCla… 2', 'DummyClassifier']
     """
     classes = [name.rpartition(".")[2] if len(name) > longest and DOTTED.fullmatch(name) else name for name in names]
     whole = [one if classes.count(one) == 1 else name for one, name in zip(classes, names, strict=True)]

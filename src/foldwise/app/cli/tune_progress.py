@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import Self
 
 from foldwise.app.cli.output import ProgressLine, bar, duration
+from foldwise.app.timing import PROGRESS_TICK
 from foldwise.data.notes import counted
-
-EVERY = 1.0  # seconds between lines: a strategy may compute for a long time before it proposes a setting
 
 
 class TuneProgress:
@@ -73,7 +72,7 @@ class TuneProgress:
         self._began = now
 
     def _repeat(self) -> None:
-        while not self._over.wait(EVERY):
+        while not self._over.wait(PROGRESS_TICK):
             self._show()
 
     def _show(self) -> None:
