@@ -108,8 +108,8 @@ def missing_members(result: FitResult) -> list[str]:
     named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
     settings = f"{missing.total()} selected setting{'s' * (missing.total() > 1)}"
     return [
-        f"{settings} could not be fitted on all rows in time: {named}. The final model and its estimate use the other "
-        "selected settings. Increase the budget to include all."
+        f"{settings} could not be fitted on all rows in time, namely of {named}. The final model and its estimate use "
+        "the other selected settings, which may belong to the same models. Increase the budget to include all."
     ]
 
 
@@ -121,7 +121,7 @@ def unfinished_models(result: FitResult, times: RunTimes) -> list[str]:
     words = f"Only {done} of {every} models finished all folds in time."
     begun = len({one.model for one in result.search.batches if one.scores}) - done
     if begun > 0:
-        words = f"{words[:-1]}, {begun} more {'was' if begun == 1 else 'were'} tried on some of them."
+        words += f" {begun} more {'was' if begun == 1 else 'were'} tried on only some of the folds."
     loading = dict(times.phases).get(LOADING, 0.0)
     if loading > SLOW_LOADING_SHARE * times.budget:
         words += f" Loading the libraries took {loading:.1f} s of the {times.budget:g} s."

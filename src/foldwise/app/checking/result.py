@@ -336,10 +336,10 @@ def promise_words(real: RealizedScore, promise: float) -> str:
     """Compare an actual score with the estimate of the run."""
     sign = 1 if real.greater_is_better else -1
     if not real.is_worse and sign * real.value >= sign * promise:
-        return f"The estimate of the run was {number(promise)}, so the model is at least as good as expected"
+        return f"That is at least as good as the estimate made when the model was trained, which was {number(promise)}"
     p = "" if real.p_corrected is None else f" (corrected {p_equation(real.p_corrected)})"
     worse = "worse" if real.is_worse else "not clearly worse"
-    return f"That is {worse} than the estimate of the run, which was {number(promise)}{p}"
+    return f"That is {worse} than the estimate made when the model was trained, which was {number(promise)}{p}"
 
 
 def renamed_sentences(missing: Sequence[str], extra: Sequence[str]) -> list[str]:

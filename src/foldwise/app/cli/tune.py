@@ -109,7 +109,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     tested = None if request.test is None else score_of_test(request, task, search)
     write_files(request, task, search)
     if request.report is not None:
-        write_report(request, task, search, nested, time.monotonic() - start)
+        write_report(request, task, search, nested, elapsed)
     if as_json:
         sign, title = sign_and_title(nested.metric)
         best = {"setting": plain(search.best_params_), "score": sign * float(search.best_score_)}
@@ -121,7 +121,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
             {**about, **searched, "estimate": honest, "best": best, "default_tied": search.default_tied_, "notes": late}
         )
     elif not quiet:
-        print(summary(request, task, search, nested, time.monotonic() - start, tested))
+        print(summary(request, task, search, nested, elapsed, tested))
         for words in late:
             print(f"\n{textwrap.fill(words, WIDTH)}")
 
@@ -329,7 +329,7 @@ def summary(
         + ", ".join(f"{name} {shown(value)}" for name, value in named(found["params"][i]).items())
         for i in scores
     ]
-    lines += ["", f"{nested.models_scored + search.models_scored_:,} models scored. Total time: {duration(seconds)}."]
+    lines += ["", f"{nested.models_scored + search.models_scored_:,} models scored in {duration(seconds)}."]
     files = {"model": request.out, "settings": request.settings, "plot": request.plot, "report": request.report}
     lines += [f"{what:9}{path}" for what, path in files.items() if path is not None]
     return "\n".join(lines)

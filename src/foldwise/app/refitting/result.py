@@ -112,10 +112,10 @@ class RefitResult(FolderResult):
             change = self.difference
         best = "higher" if self.greater_is_better else "lower"
         found = [
-            f"The new model is {compared} the old one on the same held-out rows ({self.metric_title} "
-            f"{number(self.new[0])} against {number(self.old[0])}, {p_equation(self.p)}).",
-            f"Mean difference over {self.n_folds} folds: {number(change)} (95% interval {number(low)} to "
-            f"{number(high)}; {best} is better).",
+            f"The new model is {compared} the old one on the same rows, which the new one was not trained on "
+            f"({self.metric_title} {number(self.new[0])} against {number(self.old[0])}, {p_equation(self.p)}).",
+            f"Mean difference over {self.n_folds} folds, new minus old: {number(change)} (95% interval {number(low)} "
+            f"to {number(high)}). For the {self.metric_title}, {best} is better.",
         ]
         if self.verdict == "worse":
             found.append("If the old model was trained on some of these rows, the comparison favors it.")

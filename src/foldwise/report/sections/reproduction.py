@@ -9,8 +9,8 @@ from foldwise.report.pictures.intervals import shares_bar
 from foldwise.report.sections.elements import Section, details, figure, paragraph, table
 
 WORDS = (
-    "The same command on the same table, with the same versions and seed, uses the same folds and settings. How many "
-    "settings are tried depends on how long each takes."
+    "The same command on the same table, with the same versions and seed, uses the same folds, and draws settings "
+    "in the same order. How far it gets depends on how long each setting takes, so results may differ."
 )
 RESUMED_WORDS = "This run was resumed, so the commands of all sessions follow in their order."
 TUNE_WORDS = (
@@ -18,8 +18,8 @@ TUNE_WORDS = (
     "tries the same settings."
 )
 EXPLORE_WORDS = (
-    "The same command on the same table, with the same versions and seed, gives the same answers. How many "
-    "rows of a large table are used depends on how long each answer takes."
+    "The same command on the same table, with the same versions and seed, gives the same answers. Only for a "
+    "large table may they differ, because the number of rows used depends on the time that each answer takes."
 )
 
 

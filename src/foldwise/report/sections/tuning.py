@@ -21,8 +21,8 @@ KINDS = {
     "parallel": ("All hyperparameters", "Each line is a setting, and its color is its score."),
     "process": (
         "What the search expects",
-        "Scores of all settings, as expected by the model of the search (a Gaussian process); the settings tried; how "
-        "promising others are; and the setting that it would try next.",
+        "The score that the search's own model, a Gaussian process, expects for each setting. The picture also shows "
+        "the settings tried, how promising the untried ones are, and which one the search would try next.",
     ),
     "generations": ("Generations", "The scores of the settings of each generation, their median and the best so far."),
     "paths": ("Paths of the gradient", "The steps from each start to its end point."),

@@ -148,7 +148,7 @@ def remarkable(facts: ReportFacts) -> Section | None:
         el("h3", f"Look-alikes of row {alike.text('row')}") if lines else None,
         table(["row", "distance", "what differs"], lines, left=(2,)) if lines else None,
         paragraph(
-            "In Python, foldwise.similar(table, row=17) finds the look-alikes of any row, such as row 17.", "note"
+            "In Python, foldwise.similar(table, row=17) finds the look-alikes of row 17, or of any other row.", "note"
         )
         if lines
         else None,
