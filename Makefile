@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# modules stay compiled between runs, also where the environment says otherwise: tests start many processes
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo docs wheel test test-slow test-all test-machines test-lowest fuzz tables lint types contract bench count recipes simulate nulls torture oracles clean
 
 demo: $(READY)

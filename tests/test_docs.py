@@ -21,6 +21,15 @@ from tests.slow import slow
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name != "how-to-add.md")  # which has its own test
 PAGES = [path for path in DOCS if "```python\n" in path.read_text() and path.parent.name != "teaching"]
+LONG = (
+    "check-new-data",
+    "explore",
+    "first-run",
+    "mixed-frames",
+    "predict-a-quantity",
+    "refit",
+    "search-settings",
+)  # with real runs
 THEIRS = {"pyproject", "toml", "SECURITY", "md", "null_values", "fork", "make"}  # names that are not in the source
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
@@ -44,8 +53,7 @@ def test_names_of_the_architecture_exist(page):
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page.stem != "first-run"]
-    + slow(*(page for page in PAGES if page.stem == "first-run")),  # a run of ten seconds
+    [page for page in PAGES if page.stem not in LONG] + slow(*(page for page in PAGES if page.stem in LONG)),
     ids=lambda path: path.stem,
 )
 def test_the_code_of_a_page_runs(page, monkeypatch):

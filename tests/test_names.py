@@ -41,6 +41,7 @@ def identifiers(text: str) -> set[str]:
     return found
 
 
+@cache
 def classes_of(text: str) -> list[str]:
     """The names of all classes of a file, also of those inside of functions."""
     return [node.name for node in ast.walk(parsed(text)) if isinstance(node, ast.ClassDef)]

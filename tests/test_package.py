@@ -16,9 +16,12 @@ from pathlib import Path
 import pytest
 
 import foldwise
+from tests.slow import slow
 
 ROOT = Path(__file__).parents[1]
 MODULES = [m.name for m in pkgutil.walk_packages(foldwise.__path__, "foldwise.")]
+APP = ("refitting.refit", "checking.check", "run", "result", "exploring.result", "exploring.run")
+LONG = [f"foldwise.app.{name}" for name in APP]  # examples with real runs
 
 
 def test_importing_the_root_loads_nothing_heavy():
@@ -34,7 +37,7 @@ def test_every_public_name_is_there_and_no_other():
         foldwise.NaivBayes  # noqa: B018
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in LONG] + slow(*LONG))
 def test_examples_in_docstrings_run(name):
     module = importlib.import_module(name)
     assert module.__doc__, "a file opens with a sentence on what it is for"

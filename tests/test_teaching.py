@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow import slow
+
 ROOT = Path(__file__).parents[1]
 PAGES = [path for path in sorted((ROOT / "docs" / "teaching").glob("*.md")) if path.stem != "index"]
 EXERCISES = {
@@ -17,10 +19,15 @@ EXERCISES = {
     "four-ensemble-blocks",
 }
 MOST_LINES = 10
+LONG = ("bagging-and-boosting", "four-ensemble-blocks")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.stem not in LONG] + slow(*(page for page in PAGES if page.stem in LONG)),
+    ids=lambda path: path.stem,
+)
 def test_an_exercise_shows_what_its_code_does(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib as mpl
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tokenize
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,21 +97,24 @@ def test_every_extra_is_listed():
     assert not [one for one in extras if f"| `foldwise[{one}]` |" not in reference]
 
 
-PACKAGE = griffe.load("foldwise", search_paths=[str(SOURCE.parent)], docstring_parser="numpy")
+@cache
+def package() -> Any:
+    """The package as the docs site reads it; a second of work, which only the process that needs it does."""
+    return griffe.load("foldwise", search_paths=[str(SOURCE.parent)], docstring_parser="numpy")
 
 
 def public_objects(room: str) -> dict[str, Any]:
     """What a room offers, by name: the names of its `__all__`, without what it only passes on."""
-    module: Any = PACKAGE if room == "__init__" else PACKAGE[room]
     if room == "__init__":
         return {}
+    module: Any = package()[room]
     names = [str(name).strip("'\"") for name in module.exports or []]
     names += [
         name for name in foldwise.__all__ if not name.startswith("_") and HOMES[name].startswith(f"foldwise.{room}")
     ]
     found = {}
     for name in dict.fromkeys(names):
-        item = module[name] if name in module.members else PACKAGE[HOMES[name].removeprefix("foldwise.")][name]
+        item = module[name] if name in module.members else package()[HOMES[name].removeprefix("foldwise.")][name]
         item = item.final_target if item.is_alias else item
         if item.canonical_path.startswith(f"foldwise.{room}"):
             found[name] = item

@@ -17,6 +17,7 @@ from foldwise.adapters.linear_session import GramSession
 from foldwise.folds import open_session
 from foldwise.testing import check_foldable
 from tests.adapters.test_sklearn_staged import name_of, splits_of
+from tests.slow import slow
 
 MODELS = [LinearRegression(), Ridge(), Lasso(0.1, precompute=True), ElasticNet(0.1, precompute=True), RidgeClassifier()]
 
@@ -42,7 +43,7 @@ def settings_of(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
-@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("drop", [None, *slow("first")])
 def test_the_law(model, drop):
     X, y = mixed()
     target = (y > y.median()).astype(int) if isinstance(model, RidgeClassifier) else y

@@ -72,7 +72,7 @@ def test_the_law(model, classes):
     ids=name_of,
 )
 @pytest.mark.parametrize(
-    ("dtype", "classes"), [(np.float64, 4), (np.float32, 2), *slow((np.float64, 2), (np.float32, 4))]
+    ("dtype", "classes"), [(np.float64, 4), *slow((np.float32, 2), (np.float64, 2), (np.float32, 4))]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_bit_for_bit(model, dtype, classes):

@@ -20,6 +20,7 @@ from foldwise.folds.splits import LeaveOneOutSplits, Split
 from foldwise.testing import check_foldable
 from tests.adapters.test_sklearn_staged import name_of, splits_of, table
 from tests.searches import assert_same_choice
+from tests.slow import slow
 
 ALPHAS = [0.0, 1e-9, 0.1, 1, 30.0, 1e6, np.float32(0.5), -1.0, "x", None, np.nan, np.inf, True, [1.0], [1.0, 2.0]]
 RIDGES = [{"alpha": alpha} for alpha in ALPHAS]
@@ -175,7 +176,7 @@ def test_models_are_those_of_refits(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=name_of)
-@pytest.mark.parametrize("kind", ["plain", "weighted", "leveraged", "wide", "two classes"])
+@pytest.mark.parametrize("kind", ["plain", "weighted", "two classes", *slow("leveraged", "wide")])
 def test_leave_one_out_in_closed_form(model, kind):
     X, y = target_for(model, 10, 15, columns=20 if kind == "wide" else 4)
     if kind == "leveraged":

@@ -237,7 +237,7 @@ def test_models_are_fitted_when_asked_for(model):
         np.testing.assert_array_equal(one.predict(X[test]), session.model(setting, train).predict(X[test]))
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "roc_auc_ovr"])
+@pytest.mark.parametrize("scoring", ["neg_log_loss", *slow("accuracy", "roc_auc_ovr")])
 @pytest.mark.parametrize("name", available("digits", "letter", "phishing"))
 @pytest.mark.parametrize(("rows", "step"), [(200, 6), *slow((400, 2))])
 @pytest.mark.filterwarnings("ignore")

@@ -299,7 +299,7 @@ def test_errors_of_test_rows(rng):
 
 
 @pytest.mark.parametrize(
-    ("scoring", "n_jobs"), [(None, 2), ("balanced_accuracy", 1), (["accuracy", "neg_log_loss", "f1_macro"], 1)]
+    ("scoring", "n_jobs"), [("balanced_accuracy", 1), (["accuracy", "neg_log_loss", "f1_macro"], 1), *slow((None, 2))]
 )
 def test_searches_are_those_of_scikit_learn(rng, scoring, n_jobs):
     X, y = rng.normal(size=(90, 6)), rng.integers(0, 3, 90)

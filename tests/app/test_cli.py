@@ -19,6 +19,7 @@ from foldwise.app.cli.commands import app
 from foldwise.app.cli.output import ProgressLine
 from tests.app.command_line import WEATHER, ask, refused
 from tests.app.runs import TABLE
+from tests.slow import slow
 
 HEAVY = {"numpy", "sklearn", "polars", "narwhals", "numba", "scipy", "rich", "pydantic", "joblib", "pandas"}
 
@@ -53,7 +54,9 @@ def test_the_program_ends_with_its_exit_codes(here):
     assert program("nonsense")[0] == 2
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])  # Python notices the closed pipe at its end, or while it prints
+@pytest.mark.parametrize(
+    "unbuffered", ["", *slow("1")]
+)  # Python notices the closed pipe at its end, or while it prints
 @pytest.mark.parametrize("arguments", [["inspect", WEATHER], ["version"], ["fit", "--help"]])
 def test_a_reader_that_has_gone_ends_the_program_quietly(arguments, unbuffered):
     reading, writing = os.pipe()

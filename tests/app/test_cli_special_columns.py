@@ -148,6 +148,7 @@ class TestTune:
         assert all(groups is not None for _, groups in seen)
         assert len({len(moments) for moments, _ in seen}) == 3  # all rows, and the training rows of two splits
 
+    @pytest.mark.slow
     def test_the_search_score_is_weighted(self, sales):
         told = said(*self.words, "--model", "naive_bayes", "--time", "day", "--weights", "weight", "--cv", "holdout")
         kept = sales.filter(pl.col("weight") > 0)

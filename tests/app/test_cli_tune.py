@@ -22,6 +22,7 @@ from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 from foldwise.report.formatting import number
 from foldwise.report.sections.tuning import KINDS
+from tests.slow import slow
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,7 @@ def test_a_metric_of_probabilities_calibrates_the_svm(iris, capsys, monkeypatch)
     assert "log loss" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_budget_instead_of_trials(iris, capsys):
     tune(request(iris, model="decision_tree", strategy="random", trials=None, budget="2s"), as_json=True, quiet=False)
     assert 1 <= json.loads(capsys.readouterr().out)["settings"] < 10_000  # the space has no end, the budget has
@@ -102,9 +104,11 @@ def test_bad_input(iris, options, words):
     ("model", "strategy", "metric", "kinds"),
     [
         ("rbf_svm", "bayesian", None, ["heat_map", "process", "best_so_far", "importance"]),
-        ("rbf_svm", "evolutionary", "log_loss", ["heat_map", "generations", "best_so_far", "importance"]),
-        ("logistic_regression", "gradient", "log_loss", ["process", "paths", "best_so_far"]),
-        ("decision_tree", "random", None, ["parallel", "best_so_far", "importance"]),
+        *slow(
+            ("rbf_svm", "evolutionary", "log_loss", ["heat_map", "generations", "best_so_far", "importance"]),
+            ("logistic_regression", "gradient", "log_loss", ["process", "paths", "best_so_far"]),
+            ("decision_tree", "random", None, ["parallel", "best_so_far", "importance"]),
+        ),
     ],
 )
 def test_the_report_shows_the_strategy(model, strategy, metric, kinds, iris, tmp_path, capsys, monkeypatch):

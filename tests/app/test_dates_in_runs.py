@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.app.fakes import fake_fit
+from tests.slow import slow
 
 N = 160
 RNG = np.random.default_rng(0)
@@ -30,7 +31,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("as_text", [False, *slow(True)])
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_a_run_learns_from_it(kind, as_text):
     typed, text, truth = COLUMNS[kind]

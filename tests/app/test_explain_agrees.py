@@ -31,8 +31,8 @@ KINDS = [
     pytest.param(("naive_bayes",), CONFIDENT, id="calibrated naive Bayes"),
     pytest.param(("logistic_regression",), CONFIDENT, id="calibrated logistic regression"),
     pytest.param(("decision_tree",), None, id="tree"),
-    pytest.param(("hist_gradient_boosting",), CONFIDENT, id="calibrated boosting"),
-    pytest.param(("knn",), CONFIDENT, id="calibrated kNN"),
+    pytest.param(("hist_gradient_boosting",), CONFIDENT, id="calibrated boosting", marks=pytest.mark.slow),
+    pytest.param(("knn",), CONFIDENT, id="calibrated kNN", marks=pytest.mark.slow),
     pytest.param(("linear_svm",), None, id="decision values"),
     pytest.param(("naive_bayes", "decision_tree", "linear_svm"), CONFIDENT, id="calibrated ensemble"),
 ]

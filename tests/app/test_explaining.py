@@ -18,6 +18,7 @@ from foldwise.evaluation.contributions import DEFAULT_PREDICTIONS, MIN_PROBA, lo
 from foldwise.models import catalogue, outline
 from foldwise.models.feature_selection import SelectInformative
 from tests.models.tables import mixed
+from tests.slow import slow
 
 TABLE = mixed(90)
 
@@ -62,7 +63,7 @@ def test_shapley_values_by_enumeration(name):
 
 
 @pytest.mark.parametrize("name", ["naive_bayes", "knn", "hist_gradient_boosting", "decision_tree"])
-@pytest.mark.parametrize("n_samples", [1, 100])
+@pytest.mark.parametrize("n_samples", [1, *slow(100)])
 def test_contributions_sum_to_the_prediction(name, n_samples):
     model = fitted(name)
     for found in explain(model, TABLE.X[:3], TABLE.X[20:50], n_samples=n_samples):

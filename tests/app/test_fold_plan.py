@@ -71,6 +71,7 @@ def test_a_selection_for_a_repeated_fold_does_not_see_its_rows():
         assert len(others) == 120 - len(splits[k].test)
 
 
+@pytest.mark.slow
 def test_a_run_with_repeated_folds():
     once = fake_fit(table_of(), target="y", models=["decision_tree", "naive_bayes"], cv=3, budget=40)
     thrice = fake_fit(table_of(), target="y", models=["decision_tree", "naive_bayes"], cv="3x3", budget=40)

@@ -409,7 +409,7 @@ def test_a_forest_nearly_as_good_as_the_best_model_gets_more_trees(forest_score,
     assert [one.settings[0]["trees"] for one in state.of_model("forest") if one.settings[0]["trees"] <= 100] == expected
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 84))])
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 84))])
 def test_simulated_runs_keep_their_time_and_score_what_there_was_time_for(seed):
     """Random costs, learning curves and failures: 2,100 runs."""
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from foldwise.app.task import make_task
 from foldwise.errors import FoldwiseError
 from tests.app.fakes import fake_runs
 from tests.app.runs import folder_of
+from tests.slow import slow
 
 X, y = load_iris(return_X_y=True, as_frame=True)
 SPECIES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -102,7 +103,7 @@ def test_mistakes_of_beginners_are_told_in_words_of_arguments(call: Any, words: 
         call()
 
 
-@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars", "objects"])
+@pytest.mark.parametrize("kind", ["numpy", *slow("pandas", "polars", "objects")])
 def test_booleans_stay_booleans(kind: str, tmp_path: Path) -> None:
     truth = np.asarray(y == 0)
     given: Any = {

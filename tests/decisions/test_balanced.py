@@ -25,6 +25,7 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.folds import open_session
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
+from tests.slow import slow
 
 UNEQUAL = "rows are drawn, however often each counts"
 
@@ -170,7 +171,7 @@ def test_a_class_of_one_row_is_copied(rng):
         assert Balanced(NaiveBayes(), method, random_state=0).fit(X, y).shown_ == pytest.approx([0.5, 0.5])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize(
     "inner",
     [NaiveBayes(), KNNClassifier(), pytest.param(LogisticRegression(), marks=pytest.mark.slow)],

@@ -24,6 +24,7 @@ from foldwise.errors import FoldwiseTypeError, FoldwiseWarning, InputError
 from foldwise.folds import open_session
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
+from tests.slow import slow
 
 
 @pytest.mark.filterwarnings("ignore::foldwise.errors.FoldwiseWarning")  # numbers as objects, weights below 1
@@ -128,7 +129,7 @@ def random_costs(rng, classes):
     )
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize(
     "inner",
     [NaiveBayes(), KNNClassifier(), LogisticRegression(), make_pipeline(StandardScaler(), NaiveBayes())],

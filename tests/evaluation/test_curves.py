@@ -28,6 +28,7 @@ from foldwise.evaluation.intervals import corrected_half_width
 from foldwise.evaluation.plotting import PlotError
 from foldwise.folds import evaluate
 from tests.conftest import mixed_columns
+from tests.slow import slow
 
 SEVERAL = ShuffleSplit(4, test_size=0.3, random_state=0)
 
@@ -65,8 +66,8 @@ def test_learning_curves(rng, model, scoring):
         {"train_sizes": [10, 40, 55]},
         {"shuffle": True, "random_state": 3},
         {"cv": GroupKFold(4), "groups": np.arange(120) % 12},
-        {"cv": 3, "n_jobs": 2, "train_sizes": [0.5, 1.0]},
         {},
+        *slow({"cv": 3, "n_jobs": 2, "train_sizes": [0.5, 1.0]}),
     ],
 )
 def test_learning_curves_of_other_questions(rng, options):

@@ -18,6 +18,7 @@ from foldwise.folds.audit import AuditError, check_one
 from foldwise.folds.splits import LeaveOneOutSplits
 from foldwise.testing import check_foldable
 from tests.conftest import mixed_columns
+from tests.slow import slow
 from tests.tables import available, catalogue, table_path
 
 SETTINGS = [
@@ -154,7 +155,7 @@ def test_columns_that_mix_text_and_numbers_are_refitted():
     check_foldable(NaiveBayes(), levels, y, settings, splits)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing", "sequential"])
+@pytest.mark.parametrize("backend", ["loky", "threading", "sequential", *slow("multiprocessing")])
 def test_refits_run_on_any_backend_of_joblib(rng, backend):
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3)

@@ -12,6 +12,7 @@ from foldwise.errors import ForgetError, InputError
 from foldwise.models import catalogue, outline
 from foldwise.models.linear_sums import sums_of, why_not
 from tests.models.tables import mixed, table_of
+from tests.slow import slow
 
 N, FIRST = 360, 240
 
@@ -54,7 +55,7 @@ def assert_lawful(found, fitting, some):
     np.testing.assert_array_less(np.abs(found.predict(fitting.X) - by_law), allowed)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, *slow(False)])
 @pytest.mark.parametrize(
     ("name", "params"),
     [

@@ -65,9 +65,14 @@ class Opened:
 @pytest.mark.parametrize(
     ("facts", "scheme"),
     [
-        (wine_facts, "light"),
         (cancer_facts, "dark"),
-        *slow((wine_facts, "dark"), (cancer_facts, "light"), (weather_facts, "light"), (weather_facts, "dark")),
+        *slow(
+            (wine_facts, "light"),
+            (wine_facts, "dark"),
+            (cancer_facts, "light"),
+            (weather_facts, "light"),
+            (weather_facts, "dark"),
+        ),
     ],
 )
 def test_the_report_opens_without_a_word_of_complaint(browser: Any, tmp_path: Path, facts: Any, scheme: str) -> None:

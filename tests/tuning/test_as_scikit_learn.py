@@ -58,7 +58,7 @@ def assert_equal(ours, theirs):
 
 
 @pytest.mark.parametrize("scoring", PROBABILISTIC)
-@pytest.mark.parametrize("seed", [0, 1, *slow(2, 3)])
+@pytest.mark.parametrize("seed", [0, *slow(1, 2, 3)])
 @pytest.mark.parametrize(
     "estimator", [GaussianNB(), BernoulliNB(), MultinomialNB(), ComplementNB(), CategoricalNB(min_categories=9)]
 )

@@ -30,6 +30,7 @@ from foldwise.tuning import (
     Trial,
     plot_search,
 )
+from tests.slow import slow
 
 mpl.use("Agg")
 X, y = load_iris(return_X_y=True)
@@ -172,9 +173,11 @@ class TestPictures:
         ("strategy", "label"),
         [
             (Bayesian(), "Expected score (higher is better)"),
-            (Racing(Bayesian()), "Expected score (higher is better)"),
-            (Evolutionary(population=4), "Generation"),
             ("random", "Share of the variation of scores"),
+            *slow(
+                (Racing(Bayesian()), "Expected score (higher is better)"),
+                (Evolutionary(population=4), "Generation"),
+            ),
         ],
     )
     def test_an_overview_shows_what_the_strategy_did(self, strategy, label):

@@ -52,7 +52,7 @@ def test_scikit_learn_agrees_on_other_settings(estimator, check):
 # as scikit-learn selects
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("direction", ["forward", *slow("backward")])
 @pytest.mark.parametrize(
     ("table", "model"),
     [
@@ -97,7 +97,7 @@ def test_equal_columns_are_taken_from_the_left():
 
 
 @pytest.mark.parametrize("forward", [True, False])
-@pytest.mark.parametrize("table", ["wine", "cancer"])
+@pytest.mark.parametrize("table", ["wine", *slow("cancer")])
 def test_floating_is_the_textbooks(table, forward):
     X, y = TABLES[table]
     n, direction = (5, "forward") if forward else (3, "backward")

@@ -62,6 +62,7 @@ def client() -> Iterator[Any]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_dask_cluster(client: Any, stored: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOLDWISE_TEST_LOG", str(tmp_path / "pickled.txt"))

@@ -241,6 +241,7 @@ def test_one_row_is_refused_and_has_itemsets():
     assert len(frequent_itemsets(table)) == 3
 
 
+@pytest.mark.slow
 def test_noise_of_five_thousand_columns_ends_soon():
     table = np.random.default_rng(0).normal(size=(100, 5000))
     assert not association_rules(table).confirmed

@@ -103,6 +103,7 @@ def test_the_page(bench: BenchClient) -> None:
     assert "style=" not in page
 
 
+@pytest.mark.slow
 def test_a_whole_table_is_downloaded(bench: BenchClient, folder: Path) -> None:
     sent = bench.get("/runs/ill/predictions?table=a.csv")
     assert sent.headers["content-disposition"] == 'attachment; filename="a-predictions.csv"'

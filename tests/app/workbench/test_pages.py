@@ -20,6 +20,7 @@ from foldwise.errors import InputError
 from tests.app.fakes import fake_runs
 from tests.app.workbench.client import BenchClient
 from tests.app.workbench.test_ask import table
+from tests.slow import slow
 
 LARGEST = 1_000_000  # bytes of a page with all that it loads
 DESCRIBE = "foldwise.app.workbench.describing:describe"
@@ -62,6 +63,7 @@ def test_tables_of_the_folder_are_listed(bench: BenchClient) -> None:
     assert '<a href="/data/a.csv">a.csv</a>' in bench.get("/data").text
 
 
+@pytest.mark.slow
 def test_every_decision_of_reading_reads_again(empty: BenchClient) -> None:
     rows = "1;2,5;x\n3;-999;y\n5;1,5;x\n"
     (empty.bench.folder.path / "t.csv").write_text("a;b;c\n" + rows)
@@ -124,7 +126,13 @@ def test_the_result_has_the_content_of_the_report(bench: BenchClient) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/data/a.csv", "/runs/ill", "/runs/price", "/runs/ill/report", "/runs/ill/check?table=a.csv", "/runs/ill/ask"],
+    [
+        "/data/a.csv",
+        "/runs/ill",
+        "/runs/price",
+        "/runs/ill/report",
+        *slow("/runs/ill/check?table=a.csv", "/runs/ill/ask"),
+    ],
 )
 def test_every_picture_has_words(bench: BenchClient, path: str) -> None:
     page = bench.get(path).text if not path.endswith("/ask") else bench.post(path, data={"cell:size": "9"}).text
@@ -136,7 +144,9 @@ def test_every_picture_has_words(bench: BenchClient, path: str) -> None:
         assert 'aria-hidden="true"' in start or ('role="img"' in start and has_words), start
 
 
-@pytest.mark.parametrize("path", ["/runs/ill", "/runs/ill/report", "/runs/ill/ask", "/data/a.csv", "/runs", "/compare"])
+@pytest.mark.parametrize(
+    "path", ["/runs/ill", "/runs/ill/report", "/data/a.csv", "/runs", "/compare", *slow("/runs/ill/ask")]
+)
 def test_a_page_with_all_that_it_loads_is_small(bench: BenchClient, path: str) -> None:
     page = bench.get(path).text
     loads = re.findall(r'<(?:script|link|iframe|img)\b[^>]*?(?:src|href)="([^"]+)"', page)

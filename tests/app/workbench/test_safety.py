@@ -121,6 +121,7 @@ def test_an_upload_is_cut_off_at_the_limit(bench: BenchClient) -> None:
     assert [one.name for one in bench.bench.folder.tables()] == ["a.csv"]
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_is_refused(bench: BenchClient) -> None:
     bomb = 20 * gzip.compress(b"0,0\n" * (1 << 22))  # 320 MB
     assert bench.upload("bomb.csv.gz", bomb).status_code == 201

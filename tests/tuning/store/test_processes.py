@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from foldwise.tuning.store import TrialStore, open_search
+from tests.slow import slow
 from tests.tuning.store.stored_searches import N_SPLITS, N_TRIALS, X, fits, same_scores, search, start, y
 
 ALL = N_TRIALS * N_SPLITS
@@ -29,6 +30,7 @@ def test_a_store_of_each_kind_gives_the_same_search(location: str, tmp_path: Pat
     assert open_search(location, "trees").to_frame()["state"].to_list() == ["finished"] * N_TRIALS
 
 
+@pytest.mark.parametrize("location", ["postgresql", *slow("sqlite")], indirect=True)
 def test_processes_that_start_at_once_share_a_search(location: str, tmp_path: Path, plain: Any) -> None:
     log = tmp_path / "log.txt"
     workers = [start(location, log) for _ in range(8)]
@@ -54,6 +56,7 @@ def kill_and_resume(location: str, log: Path, n_kills: int) -> int:
     return hits
 
 
+@pytest.mark.parametrize("location", ["sqlite", *slow("postgresql")], indirect=True)
 def test_a_search_that_is_killed_goes_on(location: str, tmp_path: Path, plain: Any) -> None:
     log = tmp_path / "log.txt"
     hits = kill_and_resume(location, log, 4)
