@@ -8,11 +8,24 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
 
-from foldwise import Calibrated, CostMatrix, CostSensitive, open_model, save_model
+from foldwise import (
+    Balanced,
+    Calibrated,
+    CostMatrix,
+    CostSensitive,
+    NaiveBayes,
+    SelectFeatures,
+    open_model,
+    save_model,
+)
+from foldwise.clusters import KMeans
 from foldwise.ensembles import Ensemble, bagging, greedy_selection, stacking, weighted_vote
 from foldwise.errors import InputError
 from foldwise.models import catalogue, outline
+from foldwise.models.column_transformers import KeepColumns, NumberColumns
 from foldwise.storage.skops_format import from_skops, to_tag, with_types
 from tests.models.tables import mixed
 
@@ -45,6 +58,11 @@ MODELS = {
     "isotonic": lambda: Calibrated(pipeline("random_forest"), method="isotonic", cv=3),
     "dirichlet": lambda: Calibrated(pipeline("naive_bayes"), method="dirichlet", cv=3),
     "not calibrated": lambda: Calibrated(pipeline("naive_bayes"), method="none", cv=3),
+    "balanced": lambda: Balanced(pipeline("naive_bayes"), random_state=0),
+    "balanced by copies": lambda: Balanced(pipeline("naive_bayes"), method="over", correct_priors=True, random_state=0),
+    "distances to clusters": lambda: make_pipeline(
+        KeepColumns(["size", "rings"]), NumberColumns(), KMeans(3, missing="partial", random_state=0), GaussianNB()
+    ),
     "by cost": lambda: CostSensitive(Calibrated(pipeline("naive_bayes"), cv=3), COSTS),
     "by cost, in words": lambda: CostSensitive(pipeline("naive_bayes"), {"a": {"up": 1, "down": 0}}),
     "all of it": lambda: CostSensitive(
@@ -92,3 +110,10 @@ def test_costs_by_a_function_are_not_opened():
     model.costs = {"a": {"up": importlib.import_module}}
     with pytest.raises(InputError, match="which Foldwise does not allow"):
         from_skops(with_types(sio.dumps(model), to_tag))
+
+
+def test_of_a_selection_the_model_of_the_selected_columns_is_saved(tmp_path):
+    model = make_pipeline(NumberColumns(), SelectFeatures(NaiveBayes(), n_features=1), NaiveBayes())
+    X = TABLE.X.select("size", "rings")
+    with pytest.raises(InputError, match=r"SelectFeatures cannot be saved. Hint: fit the model on the columns of supp"):
+        save_model(tmp_path / "m", model.fit(X, TABLE.y), X)

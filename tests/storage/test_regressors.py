@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
 
-from foldwise import open_model, save_model
+from foldwise import EnsembleRegressor, open_model, save_model
 from foldwise.app.blend import ValueBlend
 from foldwise.data.table import Table
 from foldwise.data.view import view_of_frame
+from foldwise.ensembles import Residuals
 from foldwise.errors import InputError
 from foldwise.models import catalogue, outline
+from foldwise.models.column_transformers import NumberColumns
 from foldwise.models.spec import ModelSpec
+from foldwise.tuning import PenaltyFactors
 
 N_ROWS = 90
 
@@ -72,6 +77,23 @@ def test_a_blend_of_regressors(tmp_path):
     opened = open_model(tmp_path / "model.foldwise")
     np.testing.assert_allclose(opened.predict(TABLE.X), expected)
     assert repr(opened) == "StoredModel: 3 columns, a quantity"
+
+
+ENSEMBLES = {
+    "members": lambda: EnsembleRegressor({name: fitted(catalogue()[name]) for name in ("ridge", "knn")}),
+    "boosting": lambda: EnsembleRegressor(
+        fitted(catalogue()["decision_tree"]), dependency=Residuals(), size=3, combiner="sum"
+    ),
+    "penalty factors": lambda: make_pipeline(NumberColumns(), PenaltyFactors({"wide": [0]}, {"wide": 3.0}), Ridge()),
+}
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_ensembles_and_penalty_factors(name, tmp_path):
+    X = TABLE.X.select("number") if name == "penalty factors" else TABLE.X
+    model = ENSEMBLES[name]().fit(X, TABLE.y)
+    save_model(tmp_path / "model.foldwise", model, X)
+    np.testing.assert_allclose(open_model(tmp_path / "model.foldwise").predict(X), model.predict(X), rtol=1e-12)
 
 
 def test_an_unfitted_regressor_is_refused(tmp_path):

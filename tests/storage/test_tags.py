@@ -12,6 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 import foldwise.ensembles
 from foldwise import Calibrated, CostMatrix, CostSensitive, save_model
@@ -60,19 +61,44 @@ def test_what_the_catalogue_builds_has_tags(name):
     assert not [value for value in ours if codec_of(value) is None and path(type(value)) not in PATHS]
 
 
-def test_every_block_of_an_ensemble_has_a_tag():
+def classes_of(package):
     modules = [
-        importlib.import_module(found.name)
-        for found in pkgutil.walk_packages(foldwise.ensembles.__path__, "foldwise.ensembles.")
+        importlib.import_module(found.name) for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
+    return {found for module in modules for _, found in inspect.getmembers(module, inspect.isclass)}
+
+
+def test_every_block_of_an_ensemble_has_a_tag():
     blocks = {
         found
-        for module in modules
-        for _, found in inspect.getmembers(module, inspect.isclass)
+        for found in classes_of(foldwise.ensembles)
         if issubclass(found, Combiner | Dependency | Diversity | EnsembleSize)
     } - {Combiner, Dependency, Diversity, EnsembleSize, SelectedSize}
     assert len(blocks) > 15
     assert not {path(found) for found in blocks} - set(PATHS)
+
+
+NOT_STORED = {
+    "AnsweredClassifier": "stands for a model while it is scored",
+    "AnsweredRegressor": "stands for a model while it is scored",
+    "DensityClusters": "predicts clusters only",
+    "GridSearchCV": "its best_estimator_ is saved",
+    "HalvingGridSearchCV": "its best_estimator_ is saved",
+    "HalvingRandomSearchCV": "its best_estimator_ is saved",
+    "KMedoids": "predicts clusters only",
+    "RandomizedSearchCV": "its best_estimator_ is saved",
+    "SearchCV": "its best_estimator_ is saved",
+    "SelectFeatures": "its history is a frame; the model of the selected columns is saved",
+}
+
+
+def test_every_estimator_has_a_tag_or_a_codec():
+    estimators = {found for found in classes_of(foldwise) if issubclass(found, BaseEstimator)}
+    estimators = {found for found in estimators if found.__module__.startswith("foldwise")}
+    bases = {base for found in estimators for base in found.__mro__[1:]}
+    names = {name.removeprefix("foldwise.") for name in CODEC_TAGS if name.startswith("foldwise.")}
+    without = {found.__name__ for found in estimators - bases if path(found) not in PATHS} - names
+    assert without == set(NOT_STORED)
 
 
 def path(kind):

@@ -33,7 +33,7 @@ from foldwise.errors import FoldwiseError, FoldwiseTypeError, InputError
 from foldwise.storage.archive import Archive, damaged, read_archive, write_archive
 from foldwise.storage.codecs import CODECS
 from foldwise.storage.codecs.formats import labels_from_plain, labels_to_plain
-from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts
+from foldwise.storage.encoded_parts import EncodedPart, extract_parts, restore_parts, walk
 from foldwise.storage.missing_library import missing_library
 from foldwise.storage.missing_text import with_none_for_missing
 from foldwise.storage.skops_format import from_skops, to_skops
@@ -97,6 +97,10 @@ def save_model(
     except InputError:
         if hasattr(found.model, "best_estimator_"):
             raise InputError("a search cannot be saved.", "save its best_estimator_.") from None
+        if any(type(one).__name__ == "SelectFeatures" for one in walk(rest)):
+            raise InputError(
+                "SelectFeatures cannot be saved.", "fit the model on the columns of support_, and save that model."
+            ) from None
         raise
     for number, part in enumerate(parts):
         members |= {f"parts/{number}.{ending}": data for ending, data in part.files.items()}

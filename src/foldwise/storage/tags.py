@@ -9,6 +9,7 @@ their constructors only store or check their arguments.
 from __future__ import annotations
 
 TAGS = {
+    "balanced": "decisions.balanced.Balanced",
     "blend": "app.blend.Blend",
     "blend.values": "app.blend.ValueBlend",
     "calibrated": "decisions.calibrated.Calibrated",
@@ -17,10 +18,12 @@ TAGS = {
     "calibration.isotonic": "decisions.calibration.isotonic.Isotonic",
     "calibration.sigmoid": "decisions.calibration.sigmoid.Sigmoid",
     "calibration.temperature": "decisions.calibration.temperature.Temperature",
+    "clusters.kmeans": "clusters.kmeans.KMeans",
     "columns.category_codes": "models.column_transformers.CategoryCodes",
     "columns.class_rates": "models.target_encoding.ClassRateEncoder",
     "columns.coded_frame": "models.column_transformers.CategoricalFrame",
     "columns.dates": "models.date_features.DateFeatures",
+    "columns.factors": "tuning.penalty_factors.PenaltyFactors",
     "columns.informative": "models.feature_selection.SelectInformative",
     "columns.keep": "models.column_transformers.KeepColumns",
     "columns.means": "models.target_encoding.MeanEncoder",
@@ -64,6 +67,7 @@ TAGS = {
     "ensemble.member.one_class": "ensembles.members.SingleClassModel",
     "ensemble.pasting": "ensembles.diversity.sampling.Pasting",
     "ensemble.poisson": "ensembles.diversity.sampling.PoissonBootstrap",
+    "ensemble.regressor": "ensembles.ensemble.EnsembleRegressor",
     "ensemble.residuals": "ensembles.dependency.boosting.Residuals",
     "ensemble.row_parts": "ensembles.diversity.sampling.RowParts",
     "ensemble.settings": "ensembles.diversity.parameters.VariedParameters",
