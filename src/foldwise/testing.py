@@ -24,7 +24,7 @@ from foldwise.folds.rows import count_rows, take_params, take_rows
 from foldwise.folds.splits import LeaveOneOutSplits, Split
 from foldwise.tuning.dimensions import Choice, Float, Int
 from foldwise.tuning.space import SearchSpace
-from foldwise.tuning.strategies.protocol import Strategy, Trial, is_tried, trial_generator
+from foldwise.tuning.strategies.protocol import BatchStrategy, Strategy, Trial, is_tried, trial_generator
 
 __all__ = ["check_family", "check_foldable", "check_merging", "check_strategy"]
 
@@ -314,7 +314,7 @@ def check_strategy(
     score = default_objective(known) if objective is None else objective
     trials: list[Trial] = []
     running: list[Trial] = []
-    most = max(1, int(getattr(strategy, "batch", 1)))
+    most = max(1, strategy.batch) if isinstance(strategy, BatchStrategy) else 1
     calls: list[tuple[list[Trial], list[Any]]] = []
     while len(trials) + len(running) < n_trials:
         before = [*trials, *running]

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from foldwise import GridSearchCV, NaiveBayes, SearchCV
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.tuning import (
+    CMAES,
     AskTell,
     Bayesian,
     Choice,
@@ -173,6 +174,7 @@ class TestPictures:
         ("strategy", "label"),
         [
             (Bayesian(), "Expected score (higher is better)"),
+            ("cma-es", "Generation"),
             ("random", "Share of the variation of scores"),
             *slow(
                 (Racing(Bayesian()), "Expected score (higher is better)"),
@@ -187,6 +189,31 @@ class TestPictures:
         figure.canvas.draw()
         labels = [text for ax in figure.axes for text in (ax.get_xlabel(), ax.get_ylabel())]
         assert {"gamma", "Trial", "Share of the variation of scores", label} <= set(labels)
+
+    @pytest.mark.parametrize(
+        ("strategy", "size"),
+        [
+            (Evolutionary(population=4), 4),
+            (Racing(Evolutionary(population=3)), 3),
+            (CMAES(population=5), 5),
+            (CMAES(), 6),  # 4 + 3 log 2
+            (None, 12),
+        ],
+    )
+    def test_generations_have_the_size_of_the_strategy(self, strategy, size):
+        space = {"C": Float(0.01, 100, log=True), "gamma": Float(1e-4, 10, log=True), "kernel": ["rbf", "linear"]}
+        trials = [Trial({"C": 1.0, "gamma": 0.1, "kernel": "rbf"}, i / 24) for i in range(24)]
+        drawn = plot_search(space, trials, "generations", strategy=strategy).get_lines()[0]
+        assert drawn.get_xdata().tolist() == [1 + i // size for i in range(24)]
+
+    def test_the_process_of_a_race_is_that_of_its_strategy(self):
+        trials = [Trial({"a": one}, -((one - 0.3) ** 2)) for one in (0.0, 0.2, 0.6, 1.0)]
+        drawn = [
+            plot_search({"a": Float(0, 1)}, trials, strategy=strategy).figure.axes[-1].get_lines()[0].get_ydata()
+            for strategy in (Racing(Bayesian(acquisition="ucb")), Bayesian(acquisition="ucb"), Bayesian())
+        ]
+        np.testing.assert_array_equal(drawn[0], drawn[1])
+        assert not np.allclose(drawn[0], drawn[2])
 
     def test_an_overview_of_gradient_search_shows_its_paths(self):
         space = {"C": Float(0.01, 10, log=True)}

@@ -13,11 +13,11 @@ from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.errors import InputError
 from foldwise.evaluation.comparing.paired import corrected_t_test
-from foldwise.folds.engine import EvaluationTask, Outcome
+from foldwise.folds.engine import Outcome
 from foldwise.folds.protocol import Params
 from foldwise.folds.splits import Split
 from foldwise.tuning.dimensions import Space
-from foldwise.tuning.row_race import better_half
+from foldwise.tuning.row_race import Race, better_half
 from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.protocol import ForecastingStrategy, Strategy, Trial, finished
 
@@ -117,6 +117,11 @@ class Racing(Strategy):
         return np.array([not clearly_worse(one, leader, self.level, test_share) for one in scores])
 
 
+def proposing(strategy: Any) -> Any:
+    """The strategy that proposes the settings: that of a race, or else the strategy itself."""
+    return strategy_of(strategy.strategy) if isinstance(strategy, Racing) else strategy
+
+
 def clearly_worse(scores: Floats, leader: Floats, level: float, test_share: float) -> bool:
     """Whether the one-sided corrected test says that scores on the same folds are lower than those of the leader."""
     if np.isnan(scores).any():
@@ -127,48 +132,39 @@ def clearly_worse(scores: Floats, leader: Floats, level: float, test_share: floa
     return corrected_t_test(gaps, test_share).p / 2 < level
 
 
-class FoldRace:
+class FoldRace(Race):
     """A round of settings that are scored fold by fold, until all folds are done or no setting is left."""
 
     def __init__(
         self, racing: Racing, settings: Sequence[Params], splits: Sequence[Split], best: Floats | None, share: float
     ) -> None:
-        self.racing, self.settings, self.splits, self.best, self.share = racing, list(settings), splits, best, share
-        self.alive = np.ones(len(settings), dtype=bool)
-        self.outcome: Outcome | None = None
+        super().__init__(settings, splits)
+        self.racing, self.best, self.share = racing, best, share
         self.ran = np.zeros((len(settings), len(splits)), dtype=bool)
-        self.n_folds = 0
         self.shares = np.ones(len(settings))  # of the training rows
-        self.models_before = 0  # whose scores were replaced by later ones
 
     @property
-    def stage(self) -> int:
-        """The number of the next question."""
-        return self.n_folds
+    def n_stages(self) -> int:
+        return len(self.splits)
 
     @property
     def first_split(self) -> int:
         """The number of the first split of the next question."""
-        return self.n_folds
+        return self.stage
 
-    @property
-    def question(self) -> EvaluationTask | None:
-        """The settings still in the race on the next fold, or None when the race is over."""
-        if self.n_folds == len(self.splits) or not self.alive.any():
-            return None
-        settings = [one for one, alive in zip(self.settings, self.alive, strict=True) if alive]
-        return EvaluationTask(settings, [self.splits[self.n_folds]])
+    def next_splits(self) -> Sequence[Split]:
+        return [self.splits[self.stage]]
 
     def tell(self, outcome: Outcome, chooser: str) -> None:
         """Record the scores on one fold, and drop settings."""
         here = np.flatnonzero(self.alive)
-        self.ran[here, self.n_folds] = True
+        self.ran[here, self.stage] = True
         self.outcome = outcome if self.outcome is None else self._joined(outcome, here)
-        self.n_folds += 1
+        self.stage += 1
         known = self.outcome.scores
         scores = known[chooser] if chooser in known else next(iter(known.values()))
-        best = None if self.best is None else self.best[: self.n_folds]
-        if self.n_folds < len(self.splits):
+        best = None if self.best is None else self.best[: self.stage]
+        if self.stage < len(self.splits):
             self.alive[here[~self.racing.survivors(scores[here], best, self.share)]] = False
 
     def _joined(self, new: Outcome, here: NDArray[np.intp]) -> Outcome:
@@ -185,7 +181,7 @@ class FoldRace:
             return found
 
         def moved(errors: tuple[Any, ...]) -> tuple[Any, ...]:
-            return tuple((int(here[one[0]]), self.n_folds, *one[2:]) for one in errors)
+            return tuple((int(here[one[0]]), self.stage, *one[2:]) for one in errors)
 
         seconds = np.zeros((n, 1))
         seconds[here] = new.seconds
@@ -203,7 +199,7 @@ class FoldRace:
     def result(self) -> Outcome:
         """All scores; settings that were dropped have NaN on the folds that they missed."""
         assert self.outcome is not None
-        missing = len(self.splits) - self.n_folds
+        missing = len(self.splits) - self.stage
 
         def filled(values: dict[str, Any]) -> dict[str, Any]:
             return {k: np.hstack([v, np.full((len(v), missing), np.nan)]) for k, v in values.items()}

@@ -6,6 +6,7 @@ Test rows are the same in all rounds, so that the scores of a round differ by th
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -48,41 +49,59 @@ def row_shares(n_settings: int, n_train: int, least: int) -> list[float]:
     return [2.0**-k for k in reversed(range(min(required, possible)))]
 
 
-class RowRace:
+class Race(ABC):
+    """A batch of settings that are scored stage by stage, until all stages are done or no setting is left."""
+
+    def __init__(self, settings: Sequence[Params], splits: Sequence[Split]) -> None:
+        self.settings, self.splits = list(settings), splits
+        self.alive = np.ones(len(self.settings), dtype=bool)
+        self.outcome: Outcome | None = None
+        self.stage = 0  # the number of the next question
+        self.models_before = 0  # of earlier stages, whose scores were replaced by those of later ones
+
+    @property
+    @abstractmethod
+    def n_stages(self) -> int:
+        """The most questions that the race may take."""
+
+    @abstractmethod
+    def next_splits(self) -> Sequence[Split]:
+        """The splits of the next question."""
+
+    @property
+    def question(self) -> EvaluationTask | None:
+        """The settings still in the race on the splits of the next stage, or None when the race is over."""
+        if self.stage == self.n_stages or not self.alive.any():
+            return None
+        settings = [one for one, alive in zip(self.settings, self.alive, strict=True) if alive]
+        return EvaluationTask(settings, self.next_splits())
+
+
+class RowRace(Race):
     """A batch of settings that are scored on growing training sets, until one of them has all rows.
 
     Settings that were dropped keep the scores of their last round. `shares` says which part of the training rows each
     score comes from.
     """
 
+    first_split = 0  # of every question
+
     def __init__(self, settings: Sequence[Params], splits: Sequence[Split], session: FoldSession, seed: int) -> None:
-        self.settings, self.splits, self.seed = list(settings), splits, seed
+        super().__init__(settings, splits)
+        self.seed = seed
         self.codes = session.target.codes if isinstance(session.target, Labels) else None
         n_classes = len(session.target.classes) if isinstance(session.target, Labels) else 0
         least = max(LEAST_ROWS, PER_CLASS * n_classes)
         self.rounds = row_shares(len(self.settings), min(len(one.train) for one in splits), least)
-        self.alive = np.ones(len(self.settings), dtype=bool)
         self.shares = np.full(len(self.settings), self.rounds[0])
-        self.outcome: Outcome | None = None
-        self.models_before = 0  # of earlier rounds, whose scores were replaced by those of later ones
-        self.number = 0
-        self.first_split = 0  # of every question
 
     @property
-    def stage(self) -> int:
-        """The number of the next question."""
-        return self.number
+    def n_stages(self) -> int:
+        return len(self.rounds)
 
-    @property
-    def question(self) -> EvaluationTask | None:
-        """The settings still in the race on the splits of the next round, or None when the race is over."""
-        if self.number == len(self.rounds) or not self.alive.any():
-            return None
-        settings = [one for one, alive in zip(self.settings, self.alive, strict=True) if alive]
-        return EvaluationTask(settings, self._smaller(self.rounds[self.number]))
-
-    def _smaller(self, share: float) -> Sequence[Split]:
+    def next_splits(self) -> Sequence[Split]:
         """The splits with a part of their training rows; a larger part contains all rows of a smaller one."""
+        share = self.rounds[self.stage]
         if share == 1:
             return self.splits
         found = []
@@ -95,14 +114,14 @@ class RowRace:
         """Record the scores of a round, and drop the worse half of the settings."""
         here = np.flatnonzero(self.alive)
         scores = outcome.scores[chooser] if chooser in outcome.scores else next(iter(outcome.scores.values()))
-        self.shares[here] = self.rounds[self.number]
+        self.shares[here] = self.rounds[self.stage]
         if self.outcome is None:
             self.outcome = outcome
         else:
             self.models_before += len(here) * len(self.splits)
             self.outcome = self._replaced(self.outcome, outcome, here)
-        self.number += 1
-        if self.number < len(self.rounds):
+        self.stage += 1
+        if self.stage < len(self.rounds):
             self.alive[here[~better_half(scores)]] = False
 
     def _replaced(self, known: Outcome, new: Outcome, here: NDArray[np.intp]) -> Outcome:

@@ -9,6 +9,7 @@ from typing import Any
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.tuning.dimensions import Space
+from foldwise.tuning.racing import proposing
 from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.protocol import Trial, finished
 
@@ -50,7 +51,7 @@ def plot_search(
     >>> plot_search({"x": Float(0, 1)}, trials, "best_so_far").get_xlabel()
     'Trial'
     """
-    known = SearchSpace.of(space)
+    known, strategy = SearchSpace.of(space), proposing(strategy)
     if not finished(trials):
         raise InputError("there is nothing to draw, because no trial has a score.", "score some settings first.")
     if kind == "overview":
@@ -80,7 +81,7 @@ def suitable_kinds(space: SearchSpace, trials: list[Trial], strategy: Any) -> li
     usual = usual_kind(space)
     if usual == "process" and len(finished(trials)) < 2:
         usual = "best_so_far"  # a process of one trial is not known
-    return kinds_of(space, trials, usual, strategy)
+    return kinds_of(space, trials, usual, proposing(strategy))
 
 
 def overview(space: SearchSpace, trials: list[Trial], strategy: Any, ax: Any) -> Any:

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from foldwise.tuning.space import SearchSpace
-from foldwise.tuning.strategies.protocol import Trial
+from foldwise.tuning.strategies.evolutionary import Evolutionary
+from foldwise.tuning.strategies.protocol import GenerationStrategy, Trial
+
+USUAL_SIZE = Evolutionary().population  # where the strategy is not known
 
 
 def draw_generations(space: SearchSpace, trials: list[Trial], ax: Any, strategy: Any) -> Any:
     """Draw the scores of each generation as dots, and their median as a line."""
-    size = int(getattr(strategy, "population", 12))
+    size = strategy.generation_size(space) if isinstance(strategy, GenerationStrategy) else USUAL_SIZE
     scores = np.array([one.score for one in trials])
     generation = 1 + np.arange(len(scores)) // size
     ax.plot(generation, scores, "o", markersize=4, color="0.6", label="setting")

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from foldwise.tuning.pictures.scales import varied
-from foldwise.tuning.racing import Racing
 from foldwise.tuning.space import SearchSpace
-from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.bayesian import Bayesian
-from foldwise.tuning.strategies.protocol import Trial, finished
+from foldwise.tuning.strategies.protocol import DescentStrategy, GenerationStrategy, Trial, finished
 
 ENOUGH = 10  # trials, below which the importance of parameters is a guess
 PANEL = (7.0, 4.4)  # inches
@@ -28,11 +26,9 @@ def kinds_of(space: SearchSpace, trials: list[Trial], usual: str, strategy: Any)
 
 def kind_of_strategy(space: SearchSpace, trials: list[Trial], strategy: Any) -> str | None:
     """The picture of what a strategy knows or does; None if it has none."""
-    if isinstance(strategy, Racing):
-        strategy = strategy_of(strategy.strategy)
-    if getattr(strategy, "paths", None):
+    if isinstance(strategy, DescentStrategy) and strategy.paths:
         return "paths"
-    if hasattr(strategy, "population"):
+    if isinstance(strategy, GenerationStrategy):
         return "generations"
     can_draw = len(space.columns) == len(varied(space)) <= 2 and len(finished(trials)) > 1
     return "process" if isinstance(strategy, Bayesian) and can_draw else None

@@ -9,12 +9,12 @@ import numpy as np
 from foldwise.errors import InputError
 from foldwise.tuning.pictures.scales import show_scale, varied
 from foldwise.tuning.space import SearchSpace
-from foldwise.tuning.strategies.protocol import Trial
+from foldwise.tuning.strategies.protocol import DescentStrategy, Trial
 
 
 def draw_paths(space: SearchSpace, trials: list[Trial], ax: Any, strategy: Any) -> Any:
     """Draw the loss along each path, or the path itself for two parameters."""
-    paths = getattr(strategy, "paths", None)
+    paths = strategy.paths if isinstance(strategy, DescentStrategy) else []
     if not paths:
         raise InputError("only gradient search has paths to draw.", "pass strategy='gradient' to the search.")
     columns = varied(space)

@@ -56,6 +56,21 @@ class Evolutionary(Strategy):
         """Settings that are proposed before their scores are needed: a generation."""
         return self.population
 
+    def generation_size(self, space: Any) -> int:
+        """Settings per generation: `population`.
+
+        Parameters
+        ----------
+        space : mapping, list of mappings or SearchSpace
+            The search space.
+
+        Returns
+        -------
+        int
+            The size of a generation.
+        """
+        return self.population
+
     def propose(self, space: Space, trials: Sequence[Trial], rng: np.random.Generator) -> Sequence[Params]:
         known, number = SearchSpace.of(space), len(trials)
         if number < self.population:

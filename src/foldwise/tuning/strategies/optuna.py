@@ -5,6 +5,7 @@ The trials are replayed into a new study before each proposal, so the strategies
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -155,6 +156,22 @@ class CMAES(OptunaStrategy):
             raise InputError(f"population must be at least 3, got {self.population!r}.")
         if self.step is not None and not self.step > 0:
             raise InputError(f"step must be positive, got {self.step!r}.")
+
+    def generation_size(self, space: Any) -> int:
+        """Settings per generation: `population`, or what the library derives from the number of numeric parameters.
+
+        Parameters
+        ----------
+        space : mapping, list of mappings or SearchSpace
+            The search space.
+
+        Returns
+        -------
+        int
+            The size of a generation.
+        """
+        n = sum(one.dimension.ordered and one.dimension.n_values > 1 for one in SearchSpace.of(space).columns)
+        return 4 + int(3 * math.log(max(1, n))) if self.population is None else self.population
 
     def _sampler(self, optuna: Any, rng: np.random.Generator) -> Any:
         # the state of the evolution follows from the trials and from one seed for the whole search

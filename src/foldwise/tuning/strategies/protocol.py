@@ -118,6 +118,21 @@ class ForecastingStrategy(Strategy, Protocol):
     def expected_improvement(self, space: Space, trials: Sequence[Trial]) -> float: ...
 
 
+@runtime_checkable
+class GenerationStrategy(Strategy, Protocol):
+    """A strategy that proposes its settings in generations, which a picture shows."""
+
+    def generation_size(self, space: Any) -> int: ...
+
+
+@runtime_checkable
+class DescentStrategy(Strategy, Protocol):
+    """A strategy that remembers its steps downhill, which a picture shows: settings with their losses."""
+
+    @property
+    def paths(self) -> list[list[tuple[Params, float]]]: ...
+
+
 def trial_generator(seed: int, number: int) -> np.random.Generator:
     """The generator for a proposal after so many trials."""
     return np.random.default_rng([seed, number])
