@@ -462,3 +462,11 @@ def test_a_model_that_needs_no_column():
     rows, differences = run(to_sql(tree, dialect="sqlite", columns=["a"], keep=[], rows=frame), frame, "rows")
     assert differences == 0
     assert rows == [("no", 0.5, 0.5)] * 2
+
+
+@pytest.mark.parametrize("name", ["_baseline_prediction", "_predictors", "_preprocessor"])
+def test_a_private_attribute_of_another_version(name):
+    model = HistGradientBoostingClassifier(max_iter=2).fit([[float(i)] for i in range(60)], [i > 30 for i in range(60)])
+    delattr(model, name)
+    with pytest.raises(InputError, match=rf"Classifier.{name} is missing. Hint: use version 1.9.1 to 1.9"):
+        to_sql(model, columns=["a"], table="t")

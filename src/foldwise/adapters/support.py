@@ -31,6 +31,11 @@ class TestedVersions:
     lowest: tuple[int, ...]
     highest: tuple[int, int]
 
+    @property
+    def tested(self) -> str:
+        """The range in words."""
+        return " to ".join(".".join(map(str, one)) for one in (self.lowest, self.highest))
+
     def problem(self) -> str:
         """Why the installed version is not supported; empty if it is."""
         version = str(getattr(sys.modules.get(self.package) or import_module(self.package), "__version__", ""))
@@ -38,8 +43,7 @@ class TestedVersions:
         numbers = tuple(map(int, found[0].split("."))) if found else ()
         if self.lowest <= numbers and numbers[:2] <= self.highest:
             return ""
-        low, high = (".".join(map(str, one)) for one in (self.lowest, self.highest))
-        return f"version {version} is outside the tested versions {low} to {high}"
+        return f"version {version} is outside the tested versions {self.tested}"
 
 
 # discriminant analysis divides variances by n in 1.9.1, and by n - n_classes in 1.9.0

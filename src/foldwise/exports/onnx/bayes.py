@@ -19,7 +19,7 @@ from foldwise.bayes.families.gaussian import GaussianLikelihood
 from foldwise.bayes.families.poisson_binomial import BinomialLikelihood, PoissonLikelihood
 from foldwise.bayes.presence import WithPresence
 from foldwise.bayes.weighting import WeightedLikelihood
-from foldwise.errors import InputError
+from foldwise.exports.family_writers import FamilyWriters
 from foldwise.exports.onnx.columns import ColumnTensors
 from foldwise.exports.onnx.graph import Columns, InputColumn, Matrix, OnnxGraph
 from foldwise.exports.onnx.outputs import ClassTensors, softmax
@@ -60,13 +60,7 @@ def block_logs(likelihood: Any, columns: Columns, graph: OnnxGraph) -> str:
             for column, table in zip(columns, likelihood.tables, strict=True)
         ]
         return total(parts, graph)
-    writer = NUMERIC.get(type(likelihood))
-    if writer is None:
-        name = getattr(likelihood, "family", type(likelihood).__name__.removesuffix("Likelihood").lower())
-        raise InputError(
-            f"naive Bayes with the distribution family {name!r} cannot be exported to ONNX.",
-            "fit it with other families, for example families='auto'.",
-        )
+    writer = NUMERIC.of(likelihood)
     cells = graph.matrix(columns)
     if isinstance(likelihood, BinnedLikelihood):  # a missing cell has a share of its own
         return binned(likelihood, cells, graph)
@@ -168,12 +162,6 @@ def binned(likelihood: BinnedLikelihood, cells: Matrix, graph: OnnxGraph) -> str
     return total(parts, graph)
 
 
-NUMERIC: dict[type, Callable[[Any, Any, OnnxGraph], str]] = {
-    GaussianLikelihood: gaussian,
-    GammaLikelihood: gamma,
-    PoissonLikelihood: poisson,
-    BinomialLikelihood: binomial,
-    BernoulliLikelihood: bernoulli,
-    MultinomialLikelihood: multinomial,
-    BinnedLikelihood: binned,
-}
+NUMERIC: FamilyWriters[Callable[[Any, Any, OnnxGraph], str]] = FamilyWriters(
+    "ONNX", gaussian, gamma, poisson, binomial, bernoulli, multinomial, binned
+)

@@ -18,7 +18,7 @@ from foldwise.bayes.families.gaussian import GaussianLikelihood
 from foldwise.bayes.families.poisson_binomial import BinomialLikelihood, PoissonLikelihood
 from foldwise.bayes.presence import WithPresence
 from foldwise.bayes.weighting import WeightedLikelihood
-from foldwise.errors import InputError
+from foldwise.exports.family_writers import FamilyWriters
 from foldwise.exports.sql.category_columns import is_missing
 from foldwise.exports.sql.outputs import ClassOutput, softmax
 from foldwise.exports.sql.program import Input, SqlProgram, equals
@@ -61,13 +61,7 @@ def block_terms(likelihood: Any, inputs: Sequence[Input], n_classes: int, progra
     if isinstance(likelihood, CategoricalLikelihood):
         tables = [level_cases(one, table, program) for one, table in zip(inputs, likelihood.tables, strict=True)]
         return [[table[k] for table in tables] for k in range(n_classes)]
-    writer = NUMERIC.get(type(likelihood))
-    if writer is None:
-        name = getattr(likelihood, "family", type(likelihood).__name__.removesuffix("Likelihood").lower())
-        raise InputError(
-            f"naive Bayes with the distribution family {name!r} cannot be exported to SQL.",
-            "fit it with other families, for example families='auto'.",
-        )
+    writer = NUMERIC.of(likelihood)
     cells = [one.expression for one in program.numbers(inputs)]
     found = [writer(likelihood, k, cells, program) for k in range(n_classes)]
     if isinstance(likelihood, BinnedLikelihood):  # a missing cell has a share of its own, or adds 0
@@ -189,12 +183,6 @@ def times_log(x: str, log: float, program: SqlProgram) -> str:
     return f"{x} * {program.number(log)}"
 
 
-NUMERIC: dict[type, Callable[[Any, int, Sequence[str], SqlProgram], list[str]]] = {
-    GaussianLikelihood: gaussian,
-    GammaLikelihood: gamma,
-    PoissonLikelihood: poisson,
-    BinomialLikelihood: binomial,
-    BernoulliLikelihood: bernoulli,
-    MultinomialLikelihood: multinomial,
-    BinnedLikelihood: binned,
-}
+NUMERIC: FamilyWriters[Callable[[Any, int, Sequence[str], SqlProgram], list[str]]] = FamilyWriters(
+    "SQL", gaussian, gamma, poisson, binomial, bernoulli, multinomial, binned
+)

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import sklearn
 
+from foldwise.adapters.support import SKLEARN, missing_attributes, missing_reason
 from foldwise.errors import InputError
 from foldwise.exports.trees.splits import BoostedTrees, SplitTree
+
+PRIVATE = ("_baseline_prediction", "_predictors", "_preprocessor")  # attributes of fitted models
 
 
 def read(model: Any) -> BoostedTrees:
@@ -17,6 +21,13 @@ def read(model: Any) -> BoostedTrees:
     The estimator moves categories to the front and encodes them by their index among the known ones. Here they keep
     their positions and values.
     """
+    missing = missing_attributes(model, PRIVATE)
+    if missing:
+        raise InputError(
+            f"histogram gradient boosting of scikit-learn {sklearn.__version__} cannot be exported: "
+            f"{missing_reason(missing)}.",
+            f"use version {SKLEARN.tested}.",
+        )
     starts = np.ravel(model._baseline_prediction).tolist()
     mask, known = model.is_categorical_, {}
     order = list(range(model.n_features_in_))

@@ -15,7 +15,6 @@ READERS = {
     "catboost.core": "catboost",
 }
 STORED = "foldwise.storage.codecs.boosters"  # of model files
-LOSSES = ("squared_error", "absolute_error", "quantile")  # of histogram gradient boosting
 
 
 def read_boosted(model: Any) -> BoostedTrees:
