@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import warnings
 
 import numpy as np
@@ -25,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
+import foldwise
 from foldwise import (
     Balanced,
     Calibrated,
@@ -35,13 +39,14 @@ from foldwise import (
     KNNRegressor,
     NaiveBayes,
 )
-from foldwise.adapters.sklearn_pipeline_subsets import PipelineSubsets
 from foldwise.folds import Failure, Need, RefitSession, open_session
 from foldwise.folds.leave_one_out import answer_leave_one_out, answers_leave_one_out
 from foldwise.folds.model_session import SubsetRefitSession
+from foldwise.folds.protocol import FoldSession
 from foldwise.folds.splits import LeaveOneOutSplits
 from foldwise.models import TransformedTarget
 from foldwise.models.coded_labels import CodedLabels
+from foldwise.tuning.callbacks import ObservedSession
 
 QUIET = {"verbose": False, "allow_writing_files": False}
 ESTIMATORS = {
@@ -107,15 +112,29 @@ def test_regressors(name, rng):
 def test_counts_and_subsets(rng):
     X, y = rng.integers(0, 3, (60, 4)), np.arange(60) % 2
     assert_unchanged(open_session(CategoricalNB(min_categories=3), X, y), [{}, {"alpha": 0.5}])
-    settings = [{"columns": (0, 2)}, {"columns": (1,)}]
-    assert_unchanged(SubsetRefitSession(GaussianNB(), X, y), settings)
-    subsets = open_session(NaiveBayes(), X.astype(float), y).subsets()
-    assert subsets is not None
-    assert_unchanged(subsets, settings)
-    assert_unchanged(open_session(RidgeClassifier(), X, y).subsets(), settings)
-    pipeline = open_session(make_pipeline(StandardScaler(), Ridge()), X, rng.normal(size=60)).subsets()
-    assert isinstance(pipeline, PipelineSubsets)
-    assert_unchanged(pipeline, settings)
+    for session in subset_sessions(rng, X, y):
+        assert_unchanged(session, [{"columns": (0, 2)}, {"columns": (1,)}])
+
+
+def subset_sessions(rng, X, y):
+    pipeline = open_session(make_pipeline(StandardScaler(), Ridge()), X, rng.normal(size=60))
+    found = [SubsetRefitSession(GaussianNB(), X, y), open_session(NaiveBayes(), X.astype(float), y).subsets()]
+    found += [open_session(RidgeClassifier(), X, y).subsets(), pipeline.subsets()]
+    assert None not in found
+    return found
+
+
+def test_no_session_is_left_out(rng):
+    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(foldwise.__path__, "foldwise.")]
+    classes = {one for module in modules for _, one in inspect.getmembers(module, inspect.isclass)}
+    sessions = {one for one in classes if hasattr(one, "answer") and hasattr(one, "lazy")} - {FoldSession}
+    X, y, values = rng.normal(size=(60, 4)), np.arange(60) % 2, rng.normal(size=60)
+    opened = [open_session(estimator, X, y) for estimator, _ in ESTIMATORS.values()]
+    opened += [open_session(estimator, X, values) for estimator, _ in REGRESSORS.values()]
+    tested = {type(one) for one in [*opened, *subset_sessions(rng, rng.integers(0, 3, (60, 4)), y)]}
+    bases = {base for one in sessions for base in one.__mro__[1:]}
+    assert sessions - bases - tested - {ObservedSession} == set()  # it only tells callbacks about refits
+    assert tested <= sessions
 
 
 def assert_unchanged(session, settings):
