@@ -110,6 +110,6 @@ def test_members_of_another_fold_are_not_used(result):
     selection = result.final.selection
     jobs = fold_jobs(result.setup, selection)
     elsewhere = {(fold + 1, batch, setting): "fitted" for fold, batch, setting in jobs}
-    assert fold_model(result.setup, selection, result.predictions, elsewhere) is None
+    assert fold_model(selection, result.predictions, elsewhere) is None
     config = replace(result.setup.config, rows=False)
     assert fold_jobs(replace(result.setup, config=config), selection) == {}

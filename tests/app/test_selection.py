@@ -28,7 +28,6 @@ from foldwise.app.selection import (
 )
 from foldwise.decisions.calibration import CalibrationData, ClassScores, fit_calibrator
 from foldwise.evaluation.metrics import METRICS
-from foldwise.folds.splits import Split
 
 LOG_LOSS = METRICS["log_loss"]
 
@@ -41,14 +40,13 @@ def stacked(n_rows=300, n_folds=5, n_members=8, seed=0, strength=0.0, eliminated
     p = 1 / (1 + np.exp(-odds))
     proba = np.stack([1 - p, p], axis=2).astype(np.float32)
     stack = OutOfFoldRows(np.arange(n_rows), fold, codes, None, n_folds, in_time, eliminated)
-    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     every = np.arange(n_members)
     kept = tuple(SimpleNamespace(predicted=one) for one in proba)
-    return stack, CandidateSet(kept, every, dict.fromkeys(range(n_folds), every)), proba, splits
+    return stack, CandidateSet(kept, every, dict.fromkeys(range(n_folds), every)), proba
 
 
 def test_the_honest_predictions_are_those_of_a_choice_without_the_fold():
-    stack, kept, proba, _ = stacked(n_rows=MOST_SOFTENED + 5, strength=0.5)
+    stack, kept, proba = stacked(n_rows=MOST_SOFTENED + 5, strength=0.5)
     honest = honest_selection(stack, kept, LOG_LOSS, 4)
     assert honest.folds == (0, 1, 2, 3, 4)
     for fold in honest.folds:
@@ -65,7 +63,7 @@ def test_few_rows_of_noise_do_not_make_a_sure_model():
     new = np.random.default_rng(1).integers(2, size=4_000)
     losses = {"chosen": [], "softened": []}
     for seed in range(20):
-        stack, _, proba, _ = stacked(n_rows=30, n_members=20, seed=seed)
+        stack, _, proba = stacked(n_rows=30, n_members=20, seed=seed)
         unseen = stacked(n_rows=len(new), n_members=20, seed=100 + seed)[2]
         losses["chosen"].append(
             LOG_LOSS(new, choose_weights(proba, stack.truth, None, LOG_LOSS, 6).predict(unseen), None)
@@ -76,14 +74,14 @@ def test_few_rows_of_noise_do_not_make_a_sure_model():
 
 
 def test_good_models_of_few_rows_are_hardly_softened():
-    stack, _, proba, _ = stacked(n_rows=60, n_members=4, strength=1.5)
+    stack, _, proba = stacked(n_rows=60, n_members=4, strength=1.5)
     plain = choose_weights(proba, stack.truth, None, LOG_LOSS, 6).calibration.inverse
     assert 0.7 * plain < choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6).calibration.inverse <= plain
 
 
 def test_few_rows_of_many_columns_are_doubted_more():
     def inverse(n_rows, n_columns):
-        stack, _, proba, _ = stacked(n_rows=n_rows, n_members=4, strength=0.5)
+        stack, _, proba = stacked(n_rows=n_rows, n_members=4, strength=0.5)
         stack = replace(stack, n_columns=n_columns)
         return choose_softened(proba, stack, list(range(5)), LOG_LOSS, 6).calibration.inverse
 
@@ -93,7 +91,7 @@ def test_few_rows_of_many_columns_are_doubted_more():
 
 
 def test_labels_of_a_fold_do_not_change_what_is_said_of_it():
-    stack, kept, _, _ = stacked(strength=0.5)
+    stack, kept, _ = stacked(strength=0.5)
     before = honest_selection(stack, kept, LOG_LOSS, 4)
     turned = stack.truth.copy()
     turned[stack.fold == 2] = 1 - turned[stack.fold == 2]
@@ -104,7 +102,7 @@ def test_labels_of_a_fold_do_not_change_what_is_said_of_it():
 
 
 def test_in_time_a_choice_rests_on_earlier_folds_only():
-    stack, kept, _, _ = stacked(strength=0.5, in_time=True)
+    stack, kept, _ = stacked(strength=0.5, in_time=True)
     before = honest_selection(stack, kept, LOG_LOSS, 4)
     assert before.folds == (1, 2, 3, 4)
     turned = stack.truth.copy()
@@ -122,11 +120,11 @@ def test_the_fold_that_dropped_settings_is_not_scored():
 def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest_one_is_not():
     search_score, honest, held = [], [], 0
     for seed in range(40):
-        stack, kept, proba, splits = stacked(n_rows=150, n_members=12, seed=seed)
+        stack, kept, proba = stacked(n_rows=150, n_members=12, seed=seed)
         chosen = choose_weights(proba, stack.truth, None, METRICS["accuracy"], 1)
         search_score.append(METRICS["accuracy"](stack.truth, chosen.predict(proba)))
         found = honest_selection(stack, kept, METRICS["accuracy"], 1)
-        estimate = honest_estimate(found, stack, METRICS["accuracy"], splits)
+        estimate = honest_estimate(found, stack, METRICS["accuracy"])
         honest.append(estimate.value)
         low, high = estimate.interval()
         held += low <= 0.5 <= high
@@ -136,21 +134,21 @@ def test_on_labels_that_nothing_tells_the_naive_score_is_too_good_and_the_honest
 
 
 def test_an_estimate_is_the_mean_of_rows_and_as_wide_as_groups_make_it():
-    stack, kept, _, splits = stacked(strength=0.7)
+    stack, kept, _ = stacked(strength=0.7)
     found = honest_selection(stack, kept, LOG_LOSS, 3)
-    plain = honest_estimate(found, stack, LOG_LOSS, splits)
+    plain = honest_estimate(found, stack, LOG_LOSS)
     losses = LOG_LOSS.by_row(stack.truth[found.index], found.predicted)
     assert plain.value == pytest.approx(losses.mean())
     assert plain.spread.error >= losses.std() / np.sqrt(len(losses)) * (1 - 1e-12)
     groups = np.arange(300) // 30
-    wide = honest_estimate(found, stack, LOG_LOSS, splits, groups=groups)
+    wide = honest_estimate(found, stack, LOG_LOSS, groups=groups)
     means = np.bincount(groups[stack.rows[found.index]], losses - losses.mean()) / 300
     assert wide.spread.error >= np.sqrt((means**2).sum()) * (1 - 1e-12)
     assert len(fold_scores(found, stack, LOG_LOSS)) == 5
 
 
 def test_a_fold_has_no_say_in_who_its_candidates_are():
-    stack, slate, proba, _ = stacked(strength=0.5)
+    stack, slate, proba = stacked(strength=0.5)
     some = {**slate.without, 2: np.array([1, 4])}
     honest = honest_selection(stack, CandidateSet(slate.every, slate.final, some), LOG_LOSS, 4)
     others, own = np.flatnonzero(stack.fold != 2), np.flatnonzero(stack.fold == 2)
@@ -174,9 +172,8 @@ def rare_class(metric):
     proba /= proba.sum(axis=1, keepdims=True)
     fold = np.arange(100) % 10
     stack = OutOfFoldRows(np.arange(100), fold, codes, None, 10, False, False)
-    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
     return (
-        honest_estimate(HonestPredictions(np.arange(100), proba, tuple(range(10))), stack, METRICS[metric], splits),
+        honest_estimate(HonestPredictions(np.arange(100), proba, tuple(range(10))), stack, METRICS[metric]),
         codes,
         proba,
     )
@@ -197,8 +194,7 @@ def test_rows_that_are_all_right_do_not_make_an_interval_of_no_width(metric):
     codes, fold = np.arange(20) % 2, np.arange(20) // 4
     proba = np.where(np.eye(2)[codes] > 0, 0.9, 0.1)
     stack = OutOfFoldRows(np.arange(20), fold, codes, None, 5, False, False)
-    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
-    estimate = honest_estimate(HonestPredictions(np.arange(20), proba, tuple(range(5))), stack, METRICS[metric], splits)
+    estimate = honest_estimate(HonestPredictions(np.arange(20), proba, tuple(range(5))), stack, METRICS[metric])
     low, high = estimate.interval()
     assert high - low > 0.05
     if metric == "accuracy":  # Clopper and Pearson say 0.83 of 20 right ones; other training rows may be worse
@@ -214,14 +210,13 @@ def scored_rows(n_rows, n_folds, right, seed=0):
     proba = np.where(np.eye(2)[codes] > 0, p[:, None], 1 - p[:, None])
     fold = np.arange(n_rows) % n_folds
     stack = OutOfFoldRows(np.arange(n_rows), fold, codes, None, n_folds, False, False)
-    splits = [Split(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
     order = np.concatenate([np.flatnonzero(fold == k) for k in range(n_folds)])
-    return HonestPredictions(order, proba[order], tuple(range(n_folds))), stack, splits
+    return HonestPredictions(order, proba[order], tuple(range(n_folds))), stack
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "roc_auc", "f1", "matthews_corrcoef", "log_loss"])
 def test_many_rows_make_a_narrow_interval_even_in_two_folds(metric):
-    estimate = honest_estimate(*scored_rows(20_000, 2, 0.95)[:2], METRICS[metric], scored_rows(20_000, 2, 0.95)[2])
+    estimate = honest_estimate(*scored_rows(20_000, 2, 0.95), METRICS[metric])
     low, high = estimate.interval()
     assert low < estimate.value < high
     assert high - low < 0.03
@@ -229,35 +224,32 @@ def test_many_rows_make_a_narrow_interval_even_in_two_folds(metric):
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "roc_auc", "f1", "log_loss"])
 def test_rows_of_a_group_that_are_copies_make_the_interval_wider(metric):
-    honest, stack, splits = scored_rows(400, 4, 0.8)
-    alone = honest_estimate(honest, stack, METRICS[metric], splits)
+    honest, stack = scored_rows(400, 4, 0.8)
+    alone = honest_estimate(honest, stack, METRICS[metric])
     copies = np.repeat(np.arange(400), 4)
     many = OutOfFoldRows(np.arange(1600), stack.fold[copies], stack.truth[copies], None, 4, False, False)
     index = np.concatenate([np.flatnonzero(many.fold == k) for k in range(4)])
     proba = np.empty((400, 2))
     proba[honest.index] = honest.predicted
     repeated = HonestPredictions(index, proba[copies[index]], honest.folds)
-    grouped = honest_estimate(repeated, many, METRICS[metric], splits, groups=copies)
+    grouped = honest_estimate(repeated, many, METRICS[metric], groups=copies)
     assert grouped.value == pytest.approx(alone.value)
     assert grouped.spread.error == pytest.approx(alone.spread.error, rel=0.12)
 
 
 def test_an_estimate_is_lowered_by_a_share_of_what_the_selection_seems_to_gain():
-    honest, stack, splits = scored_rows(400, 4, 0.8)
-    plain = honest_estimate(honest, stack, METRICS["accuracy"], splits)
-    lower = honest_estimate(honest, stack, METRICS["accuracy"], splits, search_score=plain.value + 0.02)
+    honest, stack = scored_rows(400, 4, 0.8)
+    plain = honest_estimate(honest, stack, METRICS["accuracy"])
+    lower = honest_estimate(honest, stack, METRICS["accuracy"], search_score=plain.value + 0.02)
     assert lower.value == pytest.approx(plain.value - 0.02 * LEAKED)
-    assert (
-        honest_estimate(honest, stack, METRICS["accuracy"], splits, search_score=plain.value - 0.02).value
-        == plain.value
-    )
-    loss = honest_estimate(honest, stack, LOG_LOSS, splits)
-    higher = honest_estimate(honest, stack, LOG_LOSS, splits, search_score=loss.value - 0.02)
+    assert honest_estimate(honest, stack, METRICS["accuracy"], search_score=plain.value - 0.02).value == plain.value
+    loss = honest_estimate(honest, stack, LOG_LOSS)
+    higher = honest_estimate(honest, stack, LOG_LOSS, search_score=loss.value - 0.02)
     assert higher.value == pytest.approx(loss.value + 0.02 * LEAKED)
 
 
 def test_leaderboard_rows_are_calibrated_by_the_other_folds():
-    stack, _, proba, _ = stacked(strength=1.0, n_members=3)
+    stack, _, proba = stacked(strength=1.0, n_members=3)
     sharp = np.stack([one**3 / (one**3).sum(axis=1, keepdims=True) for one in proba.astype(np.float64)])
     scores = {
         k: tuple(-LOG_LOSS(stack.truth[stack.of_fold(k)], one[stack.of_fold(k)]) for one in sharp) for k in range(5)
@@ -275,13 +267,13 @@ def test_leaderboard_rows_are_calibrated_by_the_other_folds():
         chosen = choose_weights(sharp[[best]][:, others].astype(np.float32), stack.truth[others], None, LOG_LOSS)
         expected = chosen.predict(sharp[[best]][:, own].astype(np.float32))
         np.testing.assert_allclose(found.honest.predicted[stack.fold[found.honest.index] == fold], expected, rtol=1e-6)
-    before = honest_estimate(HonestPredictions(np.arange(300), sharp[0], tuple(range(5))), stack, LOG_LOSS, [])
-    assert honest_estimate(found.honest, stack, LOG_LOSS, []).value < before.value
+    before = honest_estimate(HonestPredictions(np.arange(300), sharp[0], tuple(range(5))), stack, LOG_LOSS)
+    assert honest_estimate(found.honest, stack, LOG_LOSS).value < before.value
 
 
 def test_of_tied_settings_the_first_is_taken():
     """The best of the leaderboard, the candidates, and the best single member."""
-    stack, _, proba, _ = stacked(strength=1.0, n_members=3)
+    stack, _, proba = stacked(strength=1.0, n_members=3)
     means = np.array([0.3, 0.8 - 2e-12, 0.8, 0.8 + 2e-12])
     assert best_few(means, [0, 1, 2, 3], 2) == [1, 2]
     for order in ([1, 2, 3], [3, 2, 1]):

@@ -18,21 +18,26 @@ from foldwise.folds.splits import Split
 COLUMNS = frozenset({"columns"})
 
 
-class LinearSubsets(SubsetRefitSession):
-    """A session whose settings are `{"columns": indices}`, solved from the facts of the session of all columns."""
+class SolvedSubsets(SubsetRefitSession):
+    """Base of sessions whose settings are `{"columns": indices}`, for which a linear model is solved."""
 
-    shares = "gram"
     threads = True
     order_free = True
     small_products = True
     refit_type = SubsetRefitSession  # what the audit compares with
 
+    def lazy(self, params: Params) -> frozenset[str]:
+        return COLUMNS
+
+
+class LinearSubsets(SolvedSubsets):
+    """Subsets that are solved from the facts of the session of all columns."""
+
+    shares = "gram"
+
     def __init__(self, session: GramSession[Any], setting: Any) -> None:
         super().__init__(session.estimator, session.X, session.y, session.fit_params)
         self._session, self._setting = session, setting
-
-    def lazy(self, params: Params) -> frozenset[str]:
-        return COLUMNS
 
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """The same subset with parameters that lead to the same solution."""

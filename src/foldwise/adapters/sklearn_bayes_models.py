@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from foldwise.adapters.support import is_number
 from foldwise.arrays import Floats, Ints
 from foldwise.data.cells import ChunkedCells, read_only
-from foldwise.folds.caches import KeyedCache
 from foldwise.folds.protocol import Params, Rows
 from foldwise.folds.sums import (
+    BatchLogs,
     CategoricalTerms,
     CodedTable,
-    CountLogs,
     GaussianTerms,
     JointScores,
     LinearTerms,
@@ -53,7 +52,7 @@ class TrainingCounts:
 
 
 @dataclass(frozen=True)
-class NBSettingBatch:
+class NBSettingBatch(BatchLogs):
     """Settings that are computed together, each with all its parameters; kept for all splits."""
 
     params: tuple[Params, ...]
@@ -67,15 +66,6 @@ class NBSettingBatch:
     @cached_property
     def alpha(self) -> Floats:  # (S,)
         return np.array([one["alpha"] for one in self.params], dtype=np.float64)
-
-    @cached_property
-    def logs(self) -> CountLogs:
-        """Logarithms of counts plus alpha, shared by training sets."""
-        return CountLogs(self.alpha)
-
-    @cached_property
-    def prior_logs(self) -> KeyedCache[Floats]:
-        return KeyedCache(most=16)
 
     @cached_property
     def priors(self) -> tuple[list[tuple[bool, Any]], NDArray[np.intp]]:

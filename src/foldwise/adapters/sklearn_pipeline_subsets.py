@@ -27,12 +27,12 @@ from sklearn.preprocessing import (
 )
 
 from foldwise.adapters.linear_session import GramSession, with_predictions
-from foldwise.adapters.linear_subsets import COLUMNS, LinearSubsets
+from foldwise.adapters.linear_subsets import LinearSubsets, SolvedSubsets
 from foldwise.adapters.sklearn_lasso import equal_params
 from foldwise.adapters.sklearn_pipelines import PipelineSession, SplitRequest, passes
 from foldwise.folds.caches import ByteBudget, KeyedCache
 from foldwise.folds.fallback import attempt, raise_hidden, refitted
-from foldwise.folds.model_session import IndexedAnswer, SubsetRefitSession, in_order
+from foldwise.folds.model_session import IndexedAnswer, in_order
 from foldwise.folds.protocol import Answer, Block, Failure, Need, Params, Rows
 
 KEPT_BYTES = 1 << 28  # of transformed rows
@@ -77,23 +77,16 @@ class SplitSubsets:
         return {"columns": np.concatenate(blocks)}
 
 
-class PipelineSubsets(SubsetRefitSession):
-    """A session whose settings are `{"columns": indices}`, for a pipeline that ends in a linear model."""
+class PipelineSubsets(SolvedSubsets):
+    """Subsets for a pipeline that ends in a linear model."""
 
     shares = "pipeline"
-    threads = True
-    order_free = True
-    small_products = True
-    refit_type = SubsetRefitSession  # what the audit compares with
 
     def __init__(self, pipeline: PipelineSession) -> None:
         super().__init__(pipeline.estimator, pipeline.X, pipeline.y, pipeline.fit_params)
         self._pipeline = pipeline
         self._budget = ByteBudget(KEPT_BYTES)
         self._splits: KeyedCache[SplitSubsets] = KeyedCache()
-
-    def lazy(self, params: Params) -> frozenset[str]:
-        return COLUMNS
 
     def equal_settings(self, setting: Params) -> list[dict[str, Any]]:
         """The same subset with parameters of the last step that lead to the same solution."""

@@ -59,7 +59,6 @@ def honest_estimate(
     honest: HonestPredictions,
     tested: OutOfFoldRows,
     metric: Metric,
-    splits: Sequence[Split],
     *,
     search_score: float | None = None,
     groups: NDArray[np.intp] | None = None,
@@ -75,8 +74,6 @@ def honest_estimate(
         The rows they belong to.
     metric : Metric
         The score.
-    splits : sequence of Split
-        The folds.
     search_score : float, default=None
         The score of the selection that saw all folds. A share `LEAKED` of its advantage is subtracted from means over
         rows.

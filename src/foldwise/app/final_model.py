@@ -132,7 +132,7 @@ def fit_members(
         best.model,
         n_bytes,
         setup.large_files([one.batch for one in members.values()]),
-        fold_model(setup, selection, predictions, again_fitted),
+        fold_model(selection, predictions, again_fitted),
     )
 
 

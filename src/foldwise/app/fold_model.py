@@ -65,7 +65,7 @@ def fold_jobs(setup: RunSetup, selection: MemberSelection) -> dict[MemberKey, Fi
 
 
 def fold_model(
-    setup: RunSetup, selection: MemberSelection, predictions: FoldPredictions, fitted: Mapping[MemberKey, Any]
+    selection: MemberSelection, predictions: FoldPredictions, fitted: Mapping[MemberKey, Any]
 ) -> FoldModel | None:
     """Combine the fitted members of a fold as the selection without it did; None where one is missing."""
     fold = explained_fold(selection)

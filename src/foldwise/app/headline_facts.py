@@ -60,9 +60,7 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
         return outside_estimate(result, metric)
     search_score = score_of(HonestPredictions(honest.index, final.selection.optimistic, honest.folds), tested, metric)
     groups, method = setup.task.groups, VALUES_METHOD if setup.task.is_quantity else METHOD
-    found = honest_estimate(
-        honest, tested, metric, setup.splits, search_score=search_score, groups=groups, method=method
-    )
+    found = honest_estimate(honest, tested, metric, search_score=search_score, groups=groups, method=method)
     gain = final.gain.gain(metric) if final.gain else 0.0
     if not gain:
         return found
@@ -108,9 +106,7 @@ def headline(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, Any]:
     facts = {}
     for metric in shown_metrics(result):
         estimates[metric.name] = procedure_estimate(result, metric)
-        bases[metric.name] = honest_estimate(
-            base, result.final.selection.tested, metric, setup.splits, groups=setup.task.groups
-        )
+        bases[metric.name] = honest_estimate(base, result.final.selection.tested, metric, groups=setup.task.groups)
         facts[metric.name] = {
             "metric": metric.name,
             "title": metric.title,

@@ -51,9 +51,7 @@ def leaderboard(result: FitResult) -> list[LeaderboardRow]:
         row: LeaderboardRow, honest: HonestPredictions, search_score: float | None, method: str
     ) -> LeaderboardRow:
         groups = setup.task.groups
-        estimate = honest_estimate(
-            honest, tested, metric, setup.splits, search_score=search_score, groups=groups, method=method
-        )
+        estimate = honest_estimate(honest, tested, metric, search_score=search_score, groups=groups, method=method)
         return replace(row, honest=honest, estimate=estimate, folds=fold_scores(honest, tested, metric))
 
     finished, rest = [], []

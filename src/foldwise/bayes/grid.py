@@ -20,15 +20,14 @@ from foldwise.bayes.families.gaussian import finish_settings
 from foldwise.bayes.families.protocol import Setting
 from foldwise.data.cells import ChunkedCells, common_block
 from foldwise.data.encoded import CodedColumn
-from foldwise.folds.caches import KeyedCache
 from foldwise.folds.protocol import Rows
-from foldwise.folds.sums import CategoricalTerms, CodedTable, CountLogs, GaussianTerms, JointScores
+from foldwise.folds.sums import BatchLogs, CategoricalTerms, CodedTable, GaussianTerms, JointScores
 from foldwise.summaries.moments import moments_of, refuse_infinite
 from foldwise.summaries.passes import ThreadShare
 
 
 @dataclass(frozen=True)
-class GridBatch:
+class GridBatch(BatchLogs):
     """Settings of one grid that are computed together, as arrays."""
 
     grid: GridTable
@@ -42,16 +41,6 @@ class GridBatch:
     @cached_property
     def smooth(self) -> Ints:  # (S,), 1 for unseen="smooth"
         return np.array([setting.unseen == "smooth" for setting in self.settings], dtype=np.int64)
-
-    @cached_property
-    def logs(self) -> CountLogs:
-        """Logarithms of counts plus alpha, which all training sets share."""
-        return CountLogs(self.alpha)
-
-    @cached_property
-    def prior_logs(self) -> KeyedCache[Floats]:
-        """Logarithms of priors, by training set."""
-        return KeyedCache(most=16)
 
     @cached_property
     def temperature(self) -> Floats | None:  # (S,)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from sklearn.utils.validation import validate_data
 
+from foldwise.data.notes import counted
 from foldwise.data.schema import Column, listing
 from foldwise.data.view import SparseView, View, array_names, frame_of, is_frame, plain_table, view, view_of_frame
 from foldwise.errors import InputError
@@ -46,6 +47,15 @@ def check_column_names(known: tuple[str, ...], columns: tuple[Column, ...]) -> N
         raise InputError(
             f"the columns are {listing(names)}, but the model was fitted on {listing(known)}.",
             "pass the same columns in the same order.",
+        )
+
+
+def check_width(estimator: Any, n_columns: int) -> None:
+    """Refuse a table with another number of columns than a transformer was fitted on."""
+    if n_columns != estimator.n_features_in_:
+        raise InputError(
+            f"X has {counted(n_columns, 'column')}, but {type(estimator).__name__} was fitted on "
+            f"{estimator.n_features_in_}."
         )
 
 

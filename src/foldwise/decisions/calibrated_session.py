@@ -38,10 +38,10 @@ class CalibratedSession(WrapperSession):
         cells = (len(train) + len(test)) * len(self.target.classes)
         size = max(1, BLOCK_CELLS // max(1, cells))
         for start in range(0, len(branches), size):
-            yield from self._some(branches[start : start + size], settings, train, test, need)
+            yield from self._some(branches[start : start + size], settings, train, test)
 
     def _some(
-        self, branches: Sequence[Sequence[int]], settings: Sequence[Params], train: Rows, test: Rows, need: Need
+        self, branches: Sequence[Sequence[int]], settings: Sequence[Params], train: Rows, test: Rows
     ) -> Iterator[IndexedAnswer]:
         """Answer the settings of a few branches, each of which is one setting of the wrapped classifier."""
         assert isinstance(self.target, Labels)

@@ -11,7 +11,7 @@ import numpy as np
 from foldwise.ensembles.blocks import CombinerData, CombinerRule, OutOfFold
 from foldwise.ensembles.config import EnsembleConfig, draw_specs
 from foldwise.ensembles.member_sessions import MemberSessions, needed, stack_answers
-from foldwise.ensembles.protocol import FittedMembers, MemberPredictions, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import FittedMembers, MemberPredictions, MemberSpec, TrainingData, splitter_of
 from foldwise.ensembles.training import NO_MONITOR, MemberTrainer, predict_members
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Rows
@@ -58,7 +58,7 @@ def fit_ensemble(config: EnsembleConfig, data: TrainingData) -> FittedEnsemble:
 
 def choose_members(config: EnsembleConfig, data: TrainingData, out_of_fold: OutOfFold) -> tuple[Any, Any]:
     """The indices of the selected members, and their weights."""
-    weights = config.size.choose(out_of_fold(getattr(config.size, "cv", 5)), data)
+    weights = config.size.choose(out_of_fold(splitter_of(config.size)), data)
     kept = np.flatnonzero(weights > 0)
     return kept, weights[kept]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,18 @@ class TrainingData:
         """
         weights = None if self.weights is None else self.weights[rows]
         return TrainingData(take_rows(self.X, rows), self.target.take(rows), weights, len(rows), self.n_columns)
+
+
+@runtime_checkable
+class HasSplitter(Protocol):
+    """A block that says by which splits it wants out-of-fold predictions."""
+
+    cv: Any
+
+
+def splitter_of(block: Any) -> Any:
+    """The splits by which a block wants out-of-fold predictions: its own, or five folds."""
+    return block.cv if isinstance(block, HasSplitter) else 5
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from foldwise.ensembles.config import EnsembleConfig, check_config, draw_specs
 from foldwise.ensembles.fitting import choose_members, is_plain, join_splits, partition
 from foldwise.ensembles.member_sessions import MemberAnswer, MemberSessions, needed, stack_answers
 from foldwise.ensembles.members import takes_weights, unfitted
-from foldwise.ensembles.protocol import MemberPredictions, MemberSpec, TrainingData
+from foldwise.ensembles.protocol import HasSplitter, MemberPredictions, MemberSpec, TrainingData, splitter_of
 from foldwise.ensembles.sizes import FixedSize
 from foldwise.ensembles.variants import EnsembleVariants
 from foldwise.folds.caches import IdentityCache, KeyedCache
@@ -86,8 +86,8 @@ class SharedSetting:
     def splitters(self) -> list[Any]:
         """The splitters of its blocks, for out-of-fold predictions."""
         size, combiner = self.config.size, self.config.combiner
-        learning = [size] * size.chooses + [combiner] * (combiner.learns and hasattr(combiner, "cv"))
-        return [getattr(block, "cv", 5) for block in learning]
+        found = [splitter_of(size)] if size.chooses else []
+        return [*found, combiner.cv] if combiner.learns and isinstance(combiner, HasSplitter) else found
 
 
 class EnsembleSession(ModelSession):

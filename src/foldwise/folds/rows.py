@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 import sklearn
+from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from foldwise.errors import InputError
@@ -105,3 +106,14 @@ def stack_rows(above: Any, below: Any) -> Any:
     if above.dtype != below.dtype or above.shape[1:] != below.shape[1:]:
         return None
     return sp.vstack([above, below], format=above.format) if sparse else np.concatenate([above, below])
+
+
+def dealt_folds(target: NDArray[Any], n_folds: int) -> NDArray[np.intp]:
+    """The fold of each row: sorted by class, or by a quantity, rows are dealt to the folds in turn.
+
+    >>> dealt_folds(np.array([0, 1, 0, 0, 1]), 2).tolist()
+    [0, 1, 1, 0, 0]
+    """
+    fold = np.empty(len(target), dtype=np.intp)
+    fold[np.argsort(target, kind="stable")] = np.arange(len(target)) % n_folds
+    return fold

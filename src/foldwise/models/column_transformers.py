@@ -19,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.arrays import Floats
 from foldwise.data.levels import sort_levels
-from foldwise.data.notes import counted
 from foldwise.data.schema import Level
+from foldwise.data.validation import check_width
 from foldwise.data.view import View, view
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models.date_features import PLAIN_PARTS, DateFeatures
+from foldwise.models.frame_transformer import FrameTransformer
 
 MAX_ABS = 1e30  # scikit-learn's trees sum cells in single precision
 MOST_CODES = 250  # fits into boosted trees with 255 bins
@@ -37,7 +38,7 @@ def columns_view(X: Any) -> View:
     return found
 
 
-class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnTransform(FrameTransformer):
     """Base of the transformers, which checks columns and stores their names like scikit-learn."""
 
     def _first_view(self, X: Any) -> View:
@@ -49,17 +50,8 @@ class ColumnTransform(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _later_view(self, X: Any) -> View:
         check_is_fitted(self)
         table = columns_view(X)
-        if table.n_columns != self.n_features_in_:
-            raise InputError(
-                f"X has {counted(table.n_columns, 'column')}, but {type(self).__name__} was fitted on "
-                f"{self.n_features_in_}."
-            )
+        check_width(self, table.n_columns)
         return table
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
 
 
 class NumberColumns(ColumnTransform):

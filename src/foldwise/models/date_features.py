@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import one_of
 from foldwise.data.frames import as_polars
-from foldwise.data.notes import counted
 from foldwise.data.reading.dates import Shape, formats_of, instants, local_times, shape_of
+from foldwise.data.validation import check_width
 from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.models.frame_transformer import FrameTransformer
 
 PARTS = ("elapsed", "year", "month", "weekday", "hour", "cycles")
 PLAIN_PARTS = ("elapsed", "year", "month", "weekday", "hour")  # for trees and naive Bayes, which cut ranges
@@ -32,7 +32,7 @@ CYCLES = {"month": 12.0, "weekday": 7.0, "hour": 24.0}
 DAY = 86_400e6  # microseconds
 
 
-class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DateFeatures(FrameTransformer):
     """Turn dates, times and durations into numbers.
 
     A date gives the days since the earliest date of the training rows, the year, the month and the weekday. A timestamp
@@ -148,10 +148,7 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         frame = as_polars(X)
-        if frame.width != self.n_features_in_:
-            raise InputError(
-                f"X has {counted(frame.width, 'column')}, but DateFeatures was fitted on {self.n_features_in_}."
-            )
+        check_width(self, frame.width)
         found: list[Floats] = []
         for name, column in zip(self.feature_names_in_, frame, strict=True):
             values = self._values(str(name), column)
@@ -174,11 +171,6 @@ class DateFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         names = [one for name in self.feature_names_in_ for one in feature_names(name, self.shapes_[name], self.parts)]
         return np.array(names, dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
 
     def _format_of(self, column: pl.Series) -> str | None:
         """Return the format of a text column; None if its type tells."""

@@ -276,7 +276,7 @@ def encoded(sums: LinearSums, old: Any) -> tuple[Any, Encoding]:
             matrix = encode_categories(sums, new)
             center = np.zeros(matrix.shape[1])
         elif part != "remainder" and len(columns):
-            matrix, center = encode_numbers(sums, new, start, columns)
+            matrix, center = encode_numbers(sums, new, start)
             start += len(new[1].statistics_)
         else:
             transformers.append((part, transformer, columns))
@@ -293,7 +293,7 @@ def encoded(sums: LinearSums, old: Any) -> tuple[Any, Encoding]:
     return prepare, Encoding(np.column_stack([np.empty((n_columns, 0)), *matrices]), np.concatenate(centers))
 
 
-def encode_numbers(sums: LinearSums, pipe: Pipeline, start: int, columns: list[str]) -> tuple[Floats, Floats]:
+def encode_numbers(sums: LinearSums, pipe: Pipeline, start: int) -> tuple[Floats, Floats]:
     """Fit imputation and scaling to the sums, and return the matrix and the center of the encoded columns."""
     plain, k = sums.plain, sums.n_numbers
     some = np.arange(start, start + len(pipe[1].statistics_))

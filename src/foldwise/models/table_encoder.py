@@ -14,7 +14,6 @@ import polars as pl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -32,6 +31,7 @@ from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.models.column_roles import ROLES, Outline, TargetScale, column_roles, date_columns
 from foldwise.models.column_transformers import CategoryCodes, TextTfidf
 from foldwise.models.date_features import DateFeatures
+from foldwise.models.frame_transformer import FrameTransformer
 from foldwise.models.preprocessing import for_trees, native, scaled
 from foldwise.models.target_encoding import ClassRateEncoder, MeanEncoder
 
@@ -40,7 +40,7 @@ ENCODINGS = ("scaled", "trees", "codes")
 KINDS = {"number": "numeric", "category": "categorical", "date": "date"}  # of declared columns
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(FrameTransformer):
     """Turn a table of any columns into numbers, as the models of the catalog do.
 
     Columns may contain numbers, categories, dates and texts, with missing cells. Put the encoder in front of a
@@ -251,11 +251,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if task_of(y) == "regression":
             return [], TargetScale.of(number_target(y, n_rows))
         return [str(one) for one in encode_target(y, n_rows).classes], None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
 
 
 def names_out(transformer: Any, names: Sequence[str], classes: Sequence[str]) -> list[str]:

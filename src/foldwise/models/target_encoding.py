@@ -15,18 +15,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from foldwise.arrays import Floats
 from foldwise.data.target import encode_target, number_target
+from foldwise.folds.rows import dealt_folds
 
 
-class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SmoothedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of both encoders; `values_` holds the sorted values of each column."""
+
+    values_: list[Floats]
+
+    def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
+        self.smooth = smooth
+        self.cv = cv
+
+    def _indices(self, cells: Floats) -> list[NDArray[np.intp]]:
+        """Return the index of each cell among the values of its column."""
+        return [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
+
+
+class ClassRateEncoder(SmoothedEncoder):
     """Encode each column of codes as one column per class but the first: (n_c + smooth·P(c)) / (n + smooth).
 
     Missing values are a category of their own, and unknown categories get the class rates of all rows. `fit_transform`
     encodes each of `cv` folds with the rates of the others; the rows of each class are assigned to folds in turn.
     """
-
-    def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
-        self.smooth = smooth
-        self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:
         """Count the classes of each category."""
@@ -34,7 +45,7 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         target = encode_target(y, len(cells))
         self.n_features_in_ = cells.shape[1]
         self.n_classes_ = len(target.classes)
-        self.values_: list[Floats] = []
+        self.values_ = []
         self.counts_: list[Floats] = []
         for column in cells.T:
             values, codes = np.unique(column, return_inverse=True)  # NaN is one value
@@ -54,7 +65,7 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the class rates of each category among the rows of the other folds."""
         self.fit(X, y)
         cells, classes = np.asarray(X, dtype=np.float64), encode_target(y, len(X)).codes
-        fold = assign_folds(classes, self.cv)
+        fold = dealt_folds(classes, self.cv)
         out = np.empty((len(cells), self.n_features_in_, self.n_classes_ - 1))
         indices = self._indices(cells)
         for k in range(self.cv):
@@ -67,25 +78,18 @@ class ClassRateEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 out[rows, j] = self._rates(others, self.totals_ - own)[index[rows], 1:]
         return out.reshape(len(cells), -1)
 
-    def _indices(self, cells: Floats) -> list[NDArray[np.intp]]:
-        return [value_indices(column, values) for column, values in zip(cells.T, self.values_, strict=True)]
-
     def _rates(self, counts: Floats, totals: Floats) -> Floats:  # (values + 1, classes), the last for unknown values
         prior = (totals + 1.0) / (totals.sum() + len(totals))
         known = (counts + self.smooth * prior) / (counts.sum(axis=1, keepdims=True) + self.smooth)
         return np.vstack([known, prior])
 
 
-class MeanEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MeanEncoder(SmoothedEncoder):
     """Encode each column of codes as the mean of the target: (sum + smooth·mean) / (n + smooth).
 
     Missing values are a category of their own, and unknown categories get the mean of all rows. `fit_transform` encodes
     each of `cv` folds with the means of the others; rows are assigned to folds in turn, in the order of the target.
     """
-
-    def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
-        self.smooth = smooth
-        self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:
         """Sum the target over the rows of each category."""
@@ -93,7 +97,7 @@ class MeanEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         truth = number_target(y, len(cells))
         self.n_features_in_ = cells.shape[1]
         self.mean_ = float(truth.mean())
-        self.values_: list[Floats] = []
+        self.values_ = []
         self.counts_: list[Floats] = []
         self.sums_: list[Floats] = []  # of differences from the mean, so that nothing cancels
         for column in cells.T:
@@ -108,19 +112,17 @@ class MeanEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the smoothed mean of each category among all training rows."""
         check_is_fitted(self)
         cells = np.asarray(X, dtype=np.float64)
-        tables = zip(cells.T, self.values_, self.sums_, self.counts_, strict=True)
-        found = [self._means(sums, counts)[value_indices(one, values)] for one, values, sums, counts in tables]
-        return np.column_stack(found)
+        tables = zip(self._indices(cells), self.sums_, self.counts_, strict=True)
+        return np.column_stack([self._means(sums, counts)[index] for index, sums, counts in tables])
 
     def fit_transform(self, X: Any, y: Any) -> Floats:
         """Return the smoothed mean of each category among the rows of the other folds."""
         self.fit(X, y)
         cells = np.asarray(X, dtype=np.float64)
         errors = number_target(y, len(cells)) - self.mean_
-        fold = assign_folds(errors, self.cv)
+        fold = dealt_folds(errors, self.cv)
         out = np.empty((len(cells), self.n_features_in_))
-        for j, (column, values) in enumerate(zip(cells.T, self.values_, strict=True)):
-            index = value_indices(column, values)
+        for j, (index, values) in enumerate(zip(self._indices(cells), self.values_, strict=True)):
             for k in range(self.cv):
                 own, others = fold == k, fold != k
                 counts = summed(index[others], np.ones(int(others.sum())), len(values))
@@ -151,11 +153,3 @@ def value_indices(column: Floats, values: Floats) -> NDArray[np.intp]:
     found = values[index]
     known = (found == column) | (np.isnan(found) & np.isnan(column))
     return np.where(known, index, len(values))
-
-
-def assign_folds(classes: NDArray[Any], n_folds: int) -> NDArray[np.int64]:
-    """Assign the rows of each class to folds in turn, or rows in the order of a quantity."""
-    order = np.argsort(classes, kind="stable")
-    fold = np.empty(len(classes), dtype=np.int64)
-    fold[order] = np.arange(len(classes)) % n_folds
-    return fold

@@ -14,7 +14,7 @@ import polars as pl
 
 from foldwise.arrays import Floats
 from foldwise.data.column_scan import scan_columns
-from foldwise.data.findings import Finding, findings
+from foldwise.data.findings import Finding, findings, short
 from foldwise.data.frames import as_polars
 from foldwise.data.notes import counted
 from foldwise.data.schema import listing
@@ -148,3 +148,10 @@ def left_out_words(left_out: Mapping[str, str]) -> str:
     named = [f"{name!r} ({reason})" for name, reason in list(left_out.items())[:SHOWN]]
     more = f" and {len(left_out) - SHOWN:,} more" if len(left_out) > SHOWN else ""
     return f"Not compared: {', '.join(named)}{more}."
+
+
+def cell_text(value: Any) -> str:
+    """Write a cell for a sentence."""
+    if value is None:
+        return "missing"
+    return f"{value:.6g}" if isinstance(value, float) else short(value).strip("'")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
-from foldwise.data.findings import short
 from foldwise.data.frames import as_polars, frame_in, library_of, pandas_index, position_word
 from foldwise.data.html import html_table
 from foldwise.data.notes import counted
@@ -23,7 +22,7 @@ from foldwise.neighbors.distance import DistanceSpec
 from foldwise.neighbors.search import NeighborIndex
 from foldwise.neighbors.space import learn_space
 from foldwise.summaries.passes import n_threads
-from foldwise.unsupervised.encoded_rows import RowEncoder, encode_table, left_out_words
+from foldwise.unsupervised.encoded_rows import RowEncoder, cell_text, encode_table, left_out_words
 from foldwise.unsupervised.mean_distances import column_gaps, column_spans
 
 MOST_NAMED = 4  # differences in the text of one row
@@ -57,7 +56,7 @@ class CellDifference:
     gap: float
 
     def __str__(self) -> str:
-        return f"{self.column} {written(self.other)} instead of {written(self.value)}"
+        return f"{self.column} {cell_text(self.other)} instead of {cell_text(self.value)}"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -296,10 +295,3 @@ def words_of(differences: tuple[CellDifference, ...]) -> str:
     named = ", ".join(map(str, differences[:MOST_NAMED]))
     more = len(differences) - MOST_NAMED
     return (named + (f" and {more:,} more" if more > 0 else "")) or "no difference"
-
-
-def written(value: Any) -> str:
-    """Write a cell for a sentence."""
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else short(value).strip("'")

@@ -23,6 +23,7 @@ from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 
 UNUSED = ("identifier", "text", "date", "constant", "nested")
+LISTED = 4  # columns that were left out, with the reason
 MOST_LEVELS = 20  # of a categorical column; rarer categories have no indicator
 
 
@@ -129,7 +130,7 @@ def indicators(column: pl.Series) -> tuple[list[str], list[Floats]]:
     return [f"{column.name} = {level}" for level in levels], cells
 
 
-def listed_columns(left_out: Sequence[str], most: int = 4) -> str:
+def listed_columns(left_out: Sequence[str]) -> str:
     """List columns that were left out, with the reason of the first ones."""
-    more = len(left_out) - most
-    return "; ".join(left_out[:most]) + (f"; and {more:,} more" if more > 0 else "")
+    more = len(left_out) - LISTED
+    return "; ".join(left_out[:LISTED]) + (f"; and {more:,} more" if more > 0 else "")

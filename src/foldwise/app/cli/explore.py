@@ -7,7 +7,7 @@ from typing import Any
 
 from foldwise.app import cli
 from foldwise.app.cli.fit import run_folder_for
-from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json, typed_command
+from foldwise.app.cli.output import ProgressLine, print_json, progress_text, typed_command
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.interrupts import finish_despite_interrupt
@@ -62,10 +62,4 @@ def explore(
 
 def line_of(now: RunProgress) -> str:
     """Format the progress of a run as one line."""
-    left = max(0.0, now.budget - now.elapsed)
-    line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
-    if now.n_models:
-        line += f" · {now.n_models} answered"
-    if now.doing:
-        line += f" · working on: {clipped(counted_names(now.doing), 40)}"
-    return line
+    return progress_text(now, [f"{now.n_models} answered"] if now.n_models else [], "working on")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foldwise.app import cli
-from foldwise.app.cli.output import ProgressLine, bar, clipped, counted_names, duration, print_json, typed_command
+from foldwise.app.cli.output import ProgressLine, clipped, print_json, progress_text, typed_command
 from foldwise.app.cli.paths import check_table
 from foldwise.app.engine_tables import close_engine, is_large_csv, name_of, needs_engine, open_engine
 from foldwise.app.progress import RunProgress
@@ -156,12 +156,7 @@ def writable(folder: Path) -> Path:
 
 def line_of(now: RunProgress) -> str:
     """Format the progress of a run as one line."""
-    left = max(0.0, now.budget - now.elapsed)
-    line = f"{bar(now.elapsed / now.budget)} {duration(left)} left · {now.phase}"
-    if now.n_models:
-        line += f" · {counted(now.n_settings, 'setting')} tried"
+    done = [f"{counted(now.n_settings, 'setting')} tried"] if now.n_models else []
     if now.best:
-        line += f" · best on the first fold: {clipped(now.best, 60)}"
-    if now.doing:
-        line += f" · fitting: {clipped(counted_names(now.doing), 40)}"
-    return line
+        done.append(f"best on the first fold: {clipped(now.best, 60)}")
+    return progress_text(now, done, "fitting")

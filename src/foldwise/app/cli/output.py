@@ -8,12 +8,13 @@ import shlex
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from foldwise.addresses import masked
 from foldwise.app.plain_values import plain
+from foldwise.app.progress import RunProgress
 from foldwise.app.timing import PROGRESS_LINES
 
 WIDTH = 80
@@ -91,6 +92,15 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def progress_text(now: RunProgress, done: Sequence[str], doing: str) -> str:
+    """Format the progress of a run as one line: the time left, the phase, what was done, what is being done."""
+    left = max(0.0, now.budget - now.elapsed)
+    parts = [f"{bar(now.elapsed / now.budget)} {duration(left)} left", now.phase, *done]
+    if now.doing:
+        parts.append(f"{doing}: {clipped(counted_names(now.doing), 40)}")
+    return " · ".join(parts)
 
 
 def typed_command() -> str:

@@ -69,3 +69,6 @@ Slices = Annotated[
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]
+Port = Annotated[int, typer.Option(**INTEGER, help="Port to listen on, or 0 for any free port.")]
+Certificate = Annotated[Path | None, typer.Option(help="Certificate for HTTPS, as a PEM file.")]
+PrivateKey = Annotated[Path | None, typer.Option(help="Private key of the certificate, as a PEM file.")]

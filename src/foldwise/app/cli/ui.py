@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from foldwise.app.cli.exit_codes import guarded, say
-from foldwise.app.cli.shared_options import INTEGER
+from foldwise.app.cli.shared_options import INTEGER, Certificate, Port, PrivateKey
 from foldwise.errors import InputError
 
 
 @guarded
 def workbench(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder with tables and runs.")] = Path("."),
-    port: Annotated[int, typer.Option(**INTEGER, help="Port to listen on, or 0 for any free port.")] = 8765,
+    port: Port = 8765,
     host: Annotated[
         str | None,
         typer.Option(
@@ -24,8 +24,8 @@ def workbench(
             "Default: this computer only."
         ),
     ] = None,
-    cert: Annotated[Path | None, typer.Option(help="Certificate for HTTPS, as a PEM file.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Private key of the certificate, as a PEM file.")] = None,
+    cert: Certificate = None,
+    key: PrivateKey = None,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Allow --host without a certificate. Others on the network can read all data."),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from foldwise.app.cli.exit_codes import guarded
-from foldwise.app.cli.shared_options import INTEGER, Quiet
+from foldwise.app.cli.shared_options import INTEGER, Certificate, Port, PrivateKey, Quiet
 
 
 @guarded
@@ -17,7 +17,7 @@ def serve(
         list[Path],
         typer.Argument(metavar="RUN", help="Folders written by fit, refit or explore, or model files."),
     ],
-    port: Annotated[int, typer.Option(**INTEGER, help="Port to listen on, or 0 for any free port.")] = 8000,
+    port: Port = 8000,
     host: Annotated[
         str | None,
         typer.Option(
@@ -32,8 +32,8 @@ def serve(
             "if it is set."
         ),
     ] = None,
-    cert: Annotated[Path | None, typer.Option(help="Certificate for HTTPS, as a PEM file.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Private key of the certificate, as a PEM file.")] = None,
+    cert: Certificate = None,
+    key: PrivateKey = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Allow --host without a certificate. The token is sent unencrypted.")
     ] = False,

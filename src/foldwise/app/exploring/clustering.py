@@ -55,7 +55,7 @@ def ask_clusters(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
             {"none": "There are no clusters, because the table has fewer than three different rows."}, rows
         )
     ks = range(2, min(MOST_CLUSTERS, different - 1, frame.height // 5) + 1)
-    shown = blurred(frame, steps, X, seed)
+    shown = blurred(steps, X, seed)
     compared = projected(shown)
     if compared.shape[1] < shown.shape[1]:
         notes.append(
@@ -126,7 +126,7 @@ def parts_of(steps: Pipeline) -> list[tuple[str, Any, list[str]]]:
     return [one for one in steps[0].transformers_ if one[0] != "remainder"]
 
 
-def blurred(frame: pl.DataFrame, steps: Pipeline, X: Floats, seed: int) -> Floats:
+def blurred(steps: Pipeline, X: Floats, seed: int) -> Floats:
     """Add noise to columns of few values, so that each alone has a single peak.
 
     A column of few values has as many peaks as values, whatever the other columns are. The test for two groups within a

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 
 from starlette.exceptions import HTTPException
@@ -78,24 +79,41 @@ def protected(
     return SecurityHeaders(PlainErrors(AllowedHosts(app, hosts), render), headers)
 
 
-class PlainErrors:
+class HttpLayer(ABC):
+    """Base of the layers: HTTP requests are answered by the layer, and anything else is passed on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        await (self.answer if scope["type"] == "http" else self._app)(scope, receive, send)
+
+    @abstractmethod
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer an HTTP request."""
+
+
+class PlainErrors(HttpLayer):
     """Answers an exception with its sentence, or with "internal error". The stack trace goes to the log only.
 
     An `HTTPException` of Starlette states status, sentence and headers itself.
     """
 
     def __init__(self, app: ASGIApp, render: Render = json_error) -> None:
-        self._app, self._render = app, render
+        super().__init__(app)
+        self._render = render
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1008})
+        """Answer a request, or refuse a web socket."""
+        if scope["type"] != "websocket":
+            await super().__call__(scope, receive, send)
             return
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and turn an exception into an answer."""
         is_started = False
 
         async def watch(message: Message) -> None:
@@ -113,26 +131,20 @@ class PlainErrors:
             await response(scope, receive, send)
         except Exception:
             LOG.exception("internal error at %s %s", scope["method"], scope["path"])
-            if (
-                not is_started
-            ):  # otherwise the connection is closed, so that nobody takes half an answer for a whole one
-                await self._render(500, "internal error. The log of the server has the details.")(scope, receive, send)
-            else:
-                raise
+            if is_started:
+                raise  # the connection is closed, so that nobody takes half an answer for a whole one
+            await self._render(500, "internal error. The log of the server has the details.")(scope, receive, send)
 
 
-class SecurityHeaders:
+class SecurityHeaders(HttpLayer):
     """Adds security headers to every response, unless the response has its own."""
 
     def __init__(self, app: ASGIApp, headers: dict[str, str] | None = None) -> None:
-        self._app = app
+        super().__init__(app)
         self._headers = [(k.encode("latin-1"), v.encode("latin-1")) for k, v in {**HEADERS, **(headers or {})}.items()]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and add the headers to its response."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -144,21 +156,20 @@ class SecurityHeaders:
         await self._app(scope, receive, with_headers)
 
 
-class AllowedHosts:
+class AllowedHosts(HttpLayer):
     """Refuses requests whose Host header names another computer (DNS rebinding)."""
 
     def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
-        self._app = app
+        super().__init__(app)
         self._hosts = frozenset(name.lower().encode("latin-1") for name in hosts)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "http":
-            named = [value for key, value in scope["headers"] if key == b"host"]
-            if len(named) != 1 or host_name(named[0]) not in self._hosts:
-                raise HTTPException(
-                    421, "the Host header must name this server. Hint: start it with --allowed-host and the name."
-                )
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on if it has one Host header with an allowed name."""
+        named = [value for key, value in scope["headers"] if key == b"host"]
+        if len(named) != 1 or host_name(named[0]) not in self._hosts:
+            raise HTTPException(
+                421, "the Host header must name this server. Hint: start it with --allowed-host and the name."
+            )
         await self._app(scope, receive, send)
 
 
@@ -174,15 +185,16 @@ def host_name(value: bytes) -> bytes:
     return value.partition(b":")[0].removesuffix(b".")
 
 
-class TokenRequired:
+class TokenRequired(HttpLayer):
     """Refuses every request without the token in its Authorization header."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app, self._token = app, token.encode()
+        super().__init__(app)
+        self._token = token.encode()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] == "http" and not same_token(sent_token(header(scope, b"authorization") or b""), self._token):
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on if it carries the token."""
+        if not same_token(sent_token(header(scope, b"authorization") or b""), self._token):
             raise HTTPException(
                 401,
                 "this server needs its token. Hint: send the header Authorization: Bearer TOKEN.",
@@ -191,17 +203,15 @@ class TokenRequired:
         await self._app(scope, receive, send)
 
 
-class BodyLimit:
+class BodyLimit(HttpLayer):
     """Refuses bodies above a number of bytes. They are counted while they arrive; a stated length is not trusted."""
 
     def __init__(self, app: ASGIApp, n_bytes: int) -> None:
-        self._app, self._n_bytes = app, n_bytes
+        super().__init__(app)
+        self._n_bytes = n_bytes
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and stop reading when its body is too large."""
         stated = header(scope, b"content-length")
         if stated is not None and stated.isdigit() and (len(stated) > 18 or int(stated) > self._n_bytes):
             raise self._refusal()

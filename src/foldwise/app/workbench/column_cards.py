@@ -10,7 +10,6 @@ from foldwise.report.markup import Html, el
 MOST_CATEGORIES = 8  # with a bar each
 
 WIDTH, HEIGHT, GAP = 240, 56, 1
-BAR = 20  # height of the bar of a category
 
 
 def distribution(column: Mapping[str, Any]) -> Html | None:

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from foldwise.app.web.middleware import header
+from foldwise.app.web.middleware import HttpLayer, header
 from foldwise.app.web.tokens import new_token, same_token
 
 SAFE = ("GET", "HEAD")
@@ -47,17 +47,15 @@ class SignIn:
         return sent is not None and same_token(sent.value.encode(), self._secret)
 
 
-class SignInRequired:
+class SignInRequired(HttpLayer):
     """Refuses requests without the cookie, and writes from another origin. `/?token=…` exchanges the token."""
 
     def __init__(self, app: ASGIApp, sign_in: SignIn) -> None:
-        self._app, self._sign_in = app, sign_in
+        super().__init__(app)
+        self._sign_in = sign_in
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on if it has the cookie, or set the cookie."""
         tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if scope["method"] == "GET" and scope["path"] == "/" and tokens:
             await self._exchange(tokens[0], scope, receive, send)

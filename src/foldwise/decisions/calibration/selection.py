@@ -20,6 +20,7 @@ from foldwise.decisions.calibration.scores import CalibrationData, Calibrator, I
 from foldwise.decisions.calibration.sigmoid import fit_sigmoid
 from foldwise.decisions.calibration.temperature import fit_temperature
 from foldwise.evaluation.metrics.probabilities import log_losses_of_logs
+from foldwise.folds.rows import dealt_folds
 
 METHODS = ("auto", "temperature", "sigmoid", "isotonic", "dirichlet", "none")
 
@@ -61,7 +62,7 @@ def candidates(method: str, data: CalibrationData) -> list[tuple[str, Learner]]:
 
 def choose(options: list[tuple[str, Learner]], data: CalibrationData) -> tuple[str, Learner]:
     """Choose the learner with the lowest log loss if it beats the first by more than one standard error."""
-    fold = folds_of(data.codes, data.n_classes)
+    fold = dealt_folds(data.codes, FOLDS)
     losses = np.array([cross_validated(learner, data, fold) for _, learner in options])  # (options, rows)
     share = data.weights / data.weights.sum()
     gains = losses[0] - losses
@@ -84,11 +85,3 @@ def cross_validated(learner: Learner, data: CalibrationData, fold: NDArray[np.in
         log_proba = calibrator.log_proba(data.scores.take(rows))
         losses[rows] = log_losses_of_logs(log_proba[np.arange(len(rows)), data.codes[rows]])
     return losses
-
-
-def folds_of(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.intp]:
-    """Assign a fold to each row: sorted by class, rows are dealt to the folds in turn."""
-    order = np.argsort(codes, kind="stable")
-    fold = np.empty(len(codes), dtype=np.intp)
-    fold[order] = np.arange(len(codes)) % FOLDS
-    return fold

@@ -20,7 +20,6 @@ from foldwise.errors import InputError
 ProfileKind = Literal["number", "category", "length"]
 
 GRID = 100  # quantiles of a number
-MOST_LEVELS = 200  # of a category; rarer ones are counted together
 MOST_LEVEL_TEXT = 100  # characters of a level
 MOST_NUMBERS = 200_000  # in all profiles of a table
 LEAST_GRID = 10

@@ -5,9 +5,13 @@ Training sets of one table have most of their small counts in common.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from functools import cached_property
+
 import numpy as np
 
 from foldwise.arrays import Floats, Ints
+from foldwise.folds.caches import KeyedCache
 
 
 class CountLogs:
@@ -32,3 +36,22 @@ class CountLogs:
         sums = counts[:, None] + self.alpha
         with np.errstate(divide="ignore"):
             return np.log(sums, out=sums)
+
+
+class BatchLogs(ABC):
+    """The logarithms of a batch of settings, which all training sets share."""
+
+    @property
+    @abstractmethod
+    def alpha(self) -> Floats:  # (S,)
+        """The amount that each setting adds to counts."""
+
+    @cached_property
+    def logs(self) -> CountLogs:
+        """Logarithms of counts plus alpha."""
+        return CountLogs(self.alpha)
+
+    @cached_property
+    def prior_logs(self) -> KeyedCache[Floats]:
+        """Logarithms of priors, by training set."""
+        return KeyedCache(most=16)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import class_label
+from foldwise.report.formatting import class_label, signed
 from foldwise.report.markup import Html, each, el, join
-from foldwise.report.pictures.intervals import axis
+from foldwise.report.pictures.intervals import axis, bar
 from foldwise.report.pictures.scales import Scale
 
 PROSE = 40  # characters of a last cell that needs a wide column
@@ -67,6 +67,17 @@ def strips(rows: Sequence[Html | None], scale: Scale | None = None, class_: str 
     """Rows of small pictures on one scale, with its axis below if it is given."""
     below = [] if scale is None else [el("span"), axis(scale), el("span")]
     return el("div", *rows, *below, class_=f"strips {class_}".strip())
+
+
+def signed_bars(pairs: Sequence[tuple[str, float]]) -> list[Html]:
+    """One row of `strips` per number: its name, a bar to the right or to the left of 0, and the number."""
+    most = max((abs(value) for _, value in pairs), default=1.0) or 1.0
+    scale = Scale(-most, most, 1.0, 99.0)
+    rows = []
+    for name, value in pairs:
+        mark = bar(scale, value, None, None, f"{name}: {signed(value)}", "bar for" if value >= 0 else "bar against")
+        rows.append(strip_row(name, mark, signed(value)))
+    return rows
 
 
 def legend(curves: Sequence[ReportFacts], values: Sequence[str] = ()) -> Html | None:

@@ -6,9 +6,7 @@ from foldwise.report.facts import ReportFacts, is_number
 from foldwise.report.formatting import number, percent, signed
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import share_bar
-from foldwise.report.pictures.intervals import bar
-from foldwise.report.pictures.scales import Scale
-from foldwise.report.sections.elements import Section, paragraph, strip_row, strips
+from foldwise.report.sections.elements import Section, paragraph, signed_bars, strip_row, strips
 
 CELLS = 8  # per example
 CLASSES = 5
@@ -83,16 +81,7 @@ def contributions(row: ReportFacts) -> Html | None:
         lines.append((f"{len(ranked) - CELLS} other columns", sum(value for _, value in ranked[CELLS:])))
     if (base := row.number("base")) is not None:
         lines.insert(0, ("starting point", base))
-    most = max(abs(value) for _, value in lines) or 1.0
-    scale = Scale(-most, most, 1.0, 99.0)
-    rows = [
-        strip_row(
-            name,
-            bar(scale, value, None, None, f"{name}: {signed(value)}", "bar for" if value >= 0 else "bar against"),
-            signed(value),
-        )
-        for name, value in lines
-    ]
+    rows = signed_bars(lines)
     if (total := row.number("total")) is not None:
         rows.append(strip_row(el("span", el("b", "sum"), class_="name"), None, el("b", signed(total))))
     title = f"For and against {row.text('about')}".strip() if row.text("about") else "Contributions to the prediction"

@@ -17,8 +17,6 @@ from foldwise.errors import InputError
 from foldwise.tuning.store import statements
 from foldwise.tuning.store.connection import TrialStore
 
-STATES = ("waiting", "running", "finished", "failed")
-
 
 @dataclass(frozen=True)
 class StoredTrial:

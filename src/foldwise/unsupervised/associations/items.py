@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from foldwise.data.frames import as_polars
 from foldwise.errors import InputError
 from foldwise.unsupervised.associations.baskets import Baskets, read_baskets
-from foldwise.unsupervised.matrix import findings_of
+from foldwise.unsupervised.matrix import findings_of, listed_columns
 
 Bits = NDArray[np.uint64]
 FEW_VALUES = 5  # numbers with at most so many different values become one item per value
@@ -209,15 +209,9 @@ def check_columns(items: Items, purpose: str) -> None:
     """Refuse items that can never occur together, because they all come from one column, or do not exist."""
     n_columns = len(np.unique(items.columns))
     if n_columns < 2:
-        out = f" Left out: {listed(items.left_out)}." if items.left_out else ""
+        out = f" Left out: {listed_columns(items.left_out)}." if items.left_out else ""
         have = "no column" if n_columns == 0 else "only one column"
         raise InputError(
             f"{purpose} need items from at least two columns, but {have} has values that vary and repeat.{out}",
             "pass columns with categories or numbers that vary, or lower min_support.",
         )
-
-
-def listed(left_out: tuple[str, ...], most: int = 4) -> str:
-    """List columns that were left out, with the reason of the first ones."""
-    more = len(left_out) - most
-    return "; ".join(left_out[:most]) + (f"; and {more:,} more" if more > 0 else "")

@@ -11,8 +11,8 @@ from foldwise.data.arguments import whole_at_least
 from foldwise.data.html import html_table
 from foldwise.data.notes import hanging
 from foldwise.evaluation.plotting import axes
-from foldwise.unsupervised.associations.items import listed
 from foldwise.unsupervised.associations.itemsets import SHOWN, shortened
+from foldwise.unsupervised.matrix import listed_columns
 
 NUMBERS = (
     "support", "confidence", "base_rate", "lift", "p_value", "q_value", "found_confidence", "found_lift",
@@ -187,7 +187,7 @@ class AssociationRules:
         ]
 
     def _notes(self) -> list[str]:
-        notes = [f"Columns left out: {listed(self.left_out)}."] if self.left_out else []
+        notes = [f"Columns left out: {listed_columns(self.left_out)}."] if self.left_out else []
         more = len(self.confirmed) - SHOWN
         if more > 0:
             notes = [f"{more:,} more confirmed rule{'s' * (more != 1)}: see to_frame().", *notes]

@@ -10,10 +10,10 @@ import polars as pl
 
 from foldwise.arrays import Floats
 from foldwise.neighbors.encoding import EncodedRows
-from foldwise.unsupervised.encoded_rows import RowEncoder
+from foldwise.unsupervised.encoded_rows import RowEncoder, cell_text
 from foldwise.unsupervised.outliers.cells import CellModel, deviations
 from foldwise.unsupervised.outliers.models import OutlierModel, RowEvidence
-from foldwise.unsupervised.outliers.result import OutlierCell, shown
+from foldwise.unsupervised.outliers.result import OutlierCell
 
 MOST_CELLS = 3
 UNUSUAL = 0.01  # p-value of a cell that is named
@@ -96,4 +96,4 @@ class ReasonFinder:
         name = self.encoder.names[j]
         if isinstance(value, float) and self.frame[name].dtype.is_temporal():
             return str(pl.Series([round(value)]).cast(self.frame[name].dtype)[0])
-        return f"{value:.4g}" if isinstance(value, float) else shown(value)
+        return f"{value:.4g}" if isinstance(value, float) else cell_text(value)

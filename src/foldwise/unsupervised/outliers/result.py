@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
-from foldwise.data.findings import short
 from foldwise.data.frames import frame_in, position_word
 from foldwise.data.html import html_table
 from foldwise.evaluation.plotting import axes
+from foldwise.unsupervised.encoded_rows import cell_text
 
 SHOWN = 20  # outliers that are printed
 
@@ -47,7 +47,7 @@ class OutlierCell:
     p_value: float
 
     def __str__(self) -> str:
-        return f"{self.column} = {shown(self.value)} ({self.reason})"
+        return f"{self.column} = {cell_text(self.value)} ({self.reason})"
 
 
 @dataclass(frozen=True)
@@ -216,10 +216,3 @@ class Outliers:
         ]
         header = ("row", "p-value", "corrected", "why")
         return html_table(self._title(), header, cells, self.notes, align="rrrl")
-
-
-def shown(value: Any) -> str:
-    """Write a cell for a sentence."""
-    if value is None:
-        return "missing"
-    return f"{value:.6g}" if isinstance(value, float) else short(value).strip("'")

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import NOTHING, number, p_text, percent, signed
+from foldwise.report.formatting import NOTHING, number, p_text, percent
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.canvas import strip
-from foldwise.report.pictures.intervals import across, bar
+from foldwise.report.pictures.intervals import across
 from foldwise.report.pictures.scales import Scale
-from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, strip_row, strips, table
+from foldwise.report.sections.elements import (
+    Section,
+    bullets,
+    details,
+    figure,
+    paragraph,
+    signed_bars,
+    strip_row,
+    strips,
+    table,
+)
 from foldwise.report.sections.exploration.answers import answer, row_table
 
 SHOWN_RULES = 8
@@ -103,19 +113,9 @@ def factors(facts: ReportFacts) -> Section | None:
     cards = []
     for i, one in enumerate(found.records("factors")):
         pairs = [(str(name), float(value)) for name, value in one.items("loadings")]
-        most = max((abs(value) for _, value in pairs), default=1.0) or 1.0
-        scale = Scale(-most, most, 1.0, 99.0)
-        rows = [
-            strip_row(
-                name,
-                bar(scale, v, None, None, f"{name}: {signed(v)}", "bar for" if v >= 0 else "bar against"),
-                signed(v),
-            )
-            for name, v in pairs
-        ]
         of = "of the sum of all factors" if found.flag("share_of_sum") else "of the variance"
         head = el("h3", f"Factor {i + 1} ", el("span", f"{percent(one.number('share'))} {of}", class_="tag"))
-        cards.append(el("article", head, strips(rows, class_="narrow"), class_="card"))
+        cards.append(el("article", head, strips(signed_bars(pairs), class_="narrow"), class_="card"))
     body = [
         paragraph(found.text("summary")),
         el("div", *cards, class_="grid cards") if cards else None,
