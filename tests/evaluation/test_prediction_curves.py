@@ -111,6 +111,27 @@ def test_confusion_is_that_of_scikit_learn(rng: np.random.Generator) -> None:
     assert facts["classes"] == facts["predicted"] == list("abcd")
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_recall_and_precision_of_classes_are_those_of_scikit_learn(rng: np.random.Generator, weighted: bool) -> None:
+    truth, proba = drawn(rng, 300, 4)
+    proba[:, 3] = 0.0  # never predicted
+    weights = rng.integers(1, 4, 300).astype(float) if weighted else None
+    rates = prediction_facts(truth, proba, list("abcd"), weights=weights)["confusion"]["rates"]
+    labels = proba.argmax(axis=1)
+    found = metrics.precision_recall_fscore_support(truth, labels, sample_weight=weights, zero_division=np.nan)
+    assert [one["class"] for one in rates] == list("abcd")
+    assert rates[3]["precision"] is None
+    for name, expected in zip(("precision", "recall", "rows"), (found[0], found[1], found[3]), strict=True):
+        values = [np.nan if one[name] is None else one[name] for one in rates]
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+def test_actions_that_are_not_classes_have_no_rates(rng: np.random.Generator) -> None:
+    truth, proba = drawn(rng, 50, 2)
+    costs = CostMatrix.from_dict({"buy": {"no": 1, "yes": 0}, "wait": {"no": 0, "yes": 1}})
+    assert prediction_facts(truth, proba, ["no", "yes"], costs=costs)["confusion"]["rates"] == []
+
+
 def test_rare_classes_of_very_many_become_one(rng: np.random.Generator) -> None:
     n_classes = CLASSES_COUNTED + 12
     truth, proba = drawn(rng, 3000, n_classes)

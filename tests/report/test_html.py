@@ -281,6 +281,7 @@ def test_a_matrix_of_many_classes_is_folded_behind_its_worst_pairs(rng: np.rando
     assert "Most frequent mistakes" in words
     assert words.index("class 0|class 7|9|45%") < words.index("class 1|class 0|3|15%")
     assert "Confusion matrix of 11 classes" in words
+    assert "class 0|55%|79%|20" in words  # recall, precision, rows
     assert "The curves show 6 of 11 classes, those with the most held-out rows." in words
 
 

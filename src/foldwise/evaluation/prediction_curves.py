@@ -161,7 +161,19 @@ def confusion(given: Predictions, actions: Sequence[str], costs: CostMatrix | No
     counts = np.zeros((len(classes), len(columns)))
     np.add.at(counts, (given.truth, np.array([index[action] for action in actions])), given.weights)
     classes, columns, counts = fewer(classes, columns, counts)
-    return {"classes": classes, "predicted": columns, "counts": whole(counts)}
+    rates = class_rates(classes, columns, counts) if set(classes) & set(columns) else []  # actions need not be classes
+    return {"classes": classes, "predicted": columns, "counts": whole(counts), "rates": rates}
+
+
+def class_rates(classes: Sequence[str], predicted: Sequence[str], counts: Floats) -> list[dict[str, Any]]:
+    """Compute recall, precision and the rows of each class; None where a rate is not defined."""
+    found = []
+    for name, row in zip(classes, counts, strict=True):
+        column = counts[:, predicted.index(name)] if name in predicted else np.zeros(len(counts))
+        hits, n_true, n_predicted = (float(n) for n in (column[classes.index(name)], row.sum(), column.sum()))
+        recall, precision = (hits / n if n else None for n in (n_true, n_predicted))
+        found.append({"class": name, "recall": recall, "precision": precision, "rows": n_true})
+    return found
 
 
 def fewer(classes: list[str], columns: list[str], counts: Floats) -> tuple[list[str], list[str], Floats]:

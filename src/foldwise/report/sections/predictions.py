@@ -46,8 +46,7 @@ def mistakes(facts: ReportFacts) -> Section | None:
         return None
     words = [paragraph(held_out_words(facts, predictions))]
     by_cost = bool(facts.part("task", "costs"))
-    has_rates = bool(set(classes) & set(predicted))  # actions need not be classes
-    rates = class_rates(classes, predicted, counts) if has_rates else None
+    rates = class_rates(confusion.records("rates"))
     matrix = confusion_matrix(classes, predicted, counts, by_cost)
     if len(predicted) <= DENSE:
         return Section("mistakes", "Confusion matrix", join([*words, el("div", matrix, rates, class_="beside")]))
@@ -113,20 +112,18 @@ def confusion_matrix(classes: Sequence[str], predicted: Sequence[str], counts: N
     return el("div", grid, class_="wide")
 
 
-def amount(count: float) -> str:
+def amount(count: float | None) -> str:
     """A number of rows, which is whole unless rows have weights."""
-    return number(int(count) if count == int(count) else count)
+    return number(int(count) if count is not None and count == int(count) else count)
 
 
-def class_rates(classes: Sequence[str], predicted: Sequence[str], counts: NumberRows) -> Html:
+def class_rates(rates: Sequence[ReportFacts]) -> Html | None:
     """Recall and precision of each class."""
-    rows = []
-    for name, row in zip(classes, counts, strict=True):
-        column = [one[predicted.index(name)] for one in counts] if name in predicted else [0.0] * len(counts)
-        hits, n_true, n_predicted = column[classes.index(name)], sum(row), sum(column)
-        recall, precision = hits / n_true if n_true else None, hits / n_predicted if n_predicted else None
-        rows.append([name, percent(recall), percent(precision), amount(n_true)])
-    return table(["class", "recall", "precision", "rows"], rows, class_="small")
+    rows = [
+        [one.text("class"), percent(one.number("recall")), percent(one.number("precision")), amount(one.number("rows"))]
+        for one in rates
+    ]
+    return table(["class", "recall", "precision", "rows"], rows, class_="small") if rows else None
 
 
 def curves(facts: ReportFacts) -> Section | None:
