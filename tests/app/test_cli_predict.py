@@ -77,13 +77,13 @@ class TestPredict:
         [
             (lambda X: X.drop("size"), "lacks the column 'size', with which the model was trained"),
             (lambda X: X.with_columns(size=pl.lit("tall")), "on numbers in 'size', but row 0 contains 'tall'"),
-            (lambda X: X[:0], "contains no rows"),
+            (lambda X: X[:0], "has no rows"),
         ],
     )
     def test_tables_that_do_not_fit(self, tree_run, new, change, words):
         change(TABLE.X).write_csv(new)
         sentence = refused("predict", tree_run, new, "-o", "out.csv")
-        assert words in sentence or "has no rows" in sentence
+        assert words in sentence
         assert list(new.parent.iterdir()) == [new]
 
     def test_models_that_are_none(self, tree_run, new, here):

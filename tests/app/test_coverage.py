@@ -99,7 +99,7 @@ def test_sets_of_a_run(class_run, tmp_path):
     assert found["predicted_set"].fill_null("").to_list() == expected
     code, out, _ = ask("explain", str(tmp_path / "run"), str(tmp_path / "new.csv"), "--row", "5")
     assert code == 0
-    assert f"set: {expected[5].replace('|', ', ')}" in out or "set: empty" in out
+    assert f"set: {expected[5].replace('|', ', ') or 'empty'}" in out
     assert "(90% coverage, measured, not guaranteed)" in out
     told = json.loads(ask("explain", str(tmp_path / "run"), str(tmp_path / "new.csv"), "--row", "5", "--json")[1])
     assert told["set"] == [n for n, inside in zip(names, sets[5], strict=True) if inside]

@@ -378,14 +378,13 @@ def staged_scores(schedule, state, job, best_length):
     return schedule.record(schedule.start(state, job), job, JobOutcome(0.1, scores))
 
 
-@pytest.mark.parametrize(("best_length", "expected"), [(200, 160), (10, 40)])
-def test_a_model_whose_longest_stage_is_best_gets_more_stages(best_length, expected):
+@pytest.mark.parametrize("best_length", [200, 10])
+def test_a_model_whose_longest_stage_is_best_gets_more_stages(best_length):
     plan = ModelPlan("staged", 0.1, {"n": randint(10, 201), **SPACE}, stages="n", longest=40)
     schedule, state = Schedule({"staged": plan}, 1), SearchState(0, 2)
     for _ in range(4):
         job = schedule.next_job(state, 0.0, 60.0)
         state = staged_scores(schedule, state, job, best_length)
-    assert max(one["n"] for one in state.batches[1].settings) == expected or best_length == 10
     if best_length == 200:
         assert [one["n"] for one in state.batches[1].settings] == [160, 80]
         assert not plan.longer(replace(state.batches[1], scores={0: (0.1, 0.5), 1: (0.1, 0.5)}), 4)

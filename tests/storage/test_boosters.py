@@ -42,7 +42,7 @@ def test_regressors_and_weights(library):
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(90, 3)), rng.uniform(0.5, 2.0, 90)
     y = X[:, 0] + rng.normal(size=90)
-    original = boosters.LIBRARIES[library].estimator(True)(n_estimators=7, learning_rate=0.3, random_state=1)
+    original = boosters.estimator_of(library, True)(n_estimators=7, learning_rate=0.3, random_state=1)
     if library == "catboost":
         original.set_params(allow_writing_files=False, verbose=False)
     again = boosters.read(boosters.write(clone(original))).fit(X, y, sample_weight=weights)

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regr
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from foldwise.adapters.registry import BOOSTERS
 from foldwise.errors import InputError
 from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import Files, from_json, labels_from_plain, labels_to_plain, to_json
@@ -91,7 +92,7 @@ def fitted_again(read: BoosterModel | BoosterRegressor, X: Any, y: Any, sample_w
             "run fit instead.",
         )
     library, quantity = LIBRARIES[read.library], is_regressor(read)
-    model = library.estimator(quantity)(**read.params).fit(X, y, sample_weight=sample_weight)
+    model = estimator_of(read.library, quantity)(**read.params).fit(X, y, sample_weight=sample_weight)
     return model, library.from_bytes(library.to_bytes(model), quantity)
 
 
@@ -170,6 +171,11 @@ def read_params(params: Any, allowed: frozenset[str]) -> ParamDict | None:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in params.items()}
 
 
+def estimator_of(library: str, quantity: bool) -> Any:
+    """The estimator of a library, for a quantity or for classes."""
+    return getattr(import_module(library), f"{BOOSTERS[library]}{'Regressor' if quantity else 'Classifier'}")
+
+
 class LightGBM:
     """The text format of LightGBM."""
 
@@ -197,11 +203,6 @@ class LightGBM:
             "random_state",
         ]
     )
-
-    def estimator(self, quantity: bool) -> Any:
-        from lightgbm import LGBMClassifier, LGBMRegressor
-
-        return LGBMRegressor if quantity else LGBMClassifier
 
     def to_bytes(self, model: Any) -> bytes:
         booster = getattr(model, "booster_", model)
@@ -243,11 +244,6 @@ class XGBoost:
         ]
     )
 
-    def estimator(self, quantity: bool) -> Any:
-        from xgboost import XGBClassifier, XGBRegressor
-
-        return XGBRegressor if quantity else XGBClassifier
-
     def to_bytes(self, model: Any) -> bytes:
         booster = model.get_booster() if hasattr(model, "get_booster") else model
         return bytes(booster.save_raw("json"))
@@ -285,11 +281,6 @@ class CatBoost:
         ]
     )
 
-    def estimator(self, quantity: bool) -> Any:
-        from catboost import CatBoostClassifier, CatBoostRegressor
-
-        return CatBoostRegressor if quantity else CatBoostClassifier
-
     def to_bytes(self, model: Any) -> bytes:
         with tempfile.TemporaryDirectory() as folder:  # CatBoost can only write to files
             path = Path(folder) / "model.cbm"
@@ -297,7 +288,7 @@ class CatBoost:
             return path.read_bytes()
 
     def from_bytes(self, data: bytes, quantity: bool) -> Any:
-        return self.estimator(quantity)().load_model(blob=data)
+        return estimator_of("catboost", quantity)().load_model(blob=data)
 
     def predict(self, booster: Any, X: Any) -> NDArray[Any]:
         ask = booster.predict_proba if hasattr(booster, "predict_proba") else booster.predict

@@ -46,11 +46,11 @@ def predicted(
     mean, deviation = model.posterior.predict(rows, model.encoding.active(rows))
     best = float(model.posterior.predict(model.posterior.rows, model.posterior.active)[0].max())
     acquisition = model.acquisition(strategy, rows, best, trial_generator(0, 0))
-    worth = np.asarray(acquisition(mean, deviation)[0])
+    gain = np.asarray(acquisition(mean, deviation)[0])
     if strategy.acquisition == "logei":  # its logarithm falls without bound near settings that were tried
-        worth = np.exp(worth)
+        gain = np.exp(gain)
     middle, low, high = (model.warping.back(mean + k * deviation) for k in (0, -2, 2))
-    return middle, low, high, worth
+    return middle, low, high, gain
 
 
 def draw_line(
@@ -58,12 +58,12 @@ def draw_line(
 ) -> Any:
     """The process along one parameter."""
     units = np.linspace(0, 1, N_POINTS)
-    middle, low, high, worth = predicted(space, model, strategy, units[:, None])
+    middle, low, high, gain = predicted(space, model, strategy, units[:, None])
     ax.fill_between(units, low, high, alpha=0.2, label="two standard deviations")
     ax.plot(units, middle, label="expected score")
     ax.plot([space.to_units(one.setting)[0] for one in trials], [one.score for one in trials], "ko", markersize=4)
     other, name = ax.twinx(), strategy.acquisition.removeprefix("log")
-    other.plot(units, worth, color="tab:green", linewidth=1, label=f"acquisition ({name})")
+    other.plot(units, gain, color="tab:green", linewidth=1, label=f"acquisition ({name})")
     other.set_yticks([])
     if following is not None:
         ax.axvline(following[0], linestyle=":", color="tab:red", label="next setting")
@@ -80,9 +80,9 @@ def draw_map(
     """The process over two parameters: expected scores as colors, the acquisition as lines."""
     side = np.linspace(0, 1, N_CELLS)
     units = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    middle, _, _, worth = predicted(space, model, strategy, units)
+    middle, _, _, gain = predicted(space, model, strategy, units)
     shown = ax.pcolormesh(side, side, middle.reshape(N_CELLS, N_CELLS), shading="nearest")
-    ax.contour(side, side, worth.reshape(N_CELLS, N_CELLS), levels=6, colors="white", linewidths=0.6)
+    ax.contour(side, side, gain.reshape(N_CELLS, N_CELLS), levels=6, colors="white", linewidths=0.6)
     tried = np.array([space.to_units(one.setting) for one in trials])
     ax.plot(tried[:, 0], tried[:, 1], "ko", markersize=4, markeredgecolor="white", label="tried")
     if following is not None:

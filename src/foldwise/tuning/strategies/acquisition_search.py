@@ -111,9 +111,9 @@ class AcquisitionSearch:
             moved = row.copy()
             moved[free] = numbers
             mean, deviation, by_mean, by_deviation = self.posterior.predict_with_slopes(moved, active)
-            worth, slope_mean, slope_deviation = self.acquisition(np.array([mean]), np.array([deviation]))
+            gain, slope_mean, slope_deviation = self.acquisition(np.array([mean]), np.array([deviation]))
             slopes = slope_mean[0] * by_mean + slope_deviation[0] * by_deviation
-            return -float(worth[0]), -slopes[free]
+            return -float(gain[0]), -slopes[free]
 
         options: Any = {"maxiter": self.effort.gradient_steps}
         limits = [(0.0, 1.0)] * int(free.sum())
