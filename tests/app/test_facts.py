@@ -80,7 +80,7 @@ def test_the_final_model_is_told_with_its_weights(result, facts):
         ({"interrupted": True}, "stopped early"),
         (
             {"final": {"missing": ("kNN", "kNN", "SVM")}},
-            "3 selected settings could not be fitted on all rows in time, namely of kNN (2), SVM",
+            "3 selected settings (2 of kNN, 1 of SVM) could not be fitted on all rows in time.",
         ),
         ({"times": replace(TIMES, elapsed=23.0)}, "took 23 s, more than its budget of 20 s"),
     ],

@@ -106,8 +106,8 @@ def test_a_planted_difference_is_found_and_a_small_slice_gets_no_verdict():
     verdicts = {(one.label, one.metric): one.verdict for one in found.scores}
     assert verdicts["f", "log_loss"] == "worse"
     assert verdicts["m", "log_loss"] == "better"
-    assert {verdicts["x", metric] for metric in found.overall} == {"too few rows"}
-    assert found.n_tests == len(found.overall)  # one column with two slices; the other is too few rows
+    assert {verdicts["x", metric] for metric in found.overall} == {"not tested"}
+    assert found.n_tests == len(found.overall)  # one column with two slices; the other has too few rows
     assert found.clear[0].column == "sex"
 
 
@@ -127,6 +127,15 @@ def test_rows_of_a_group_count_as_one():
     assert five.scores[0].value == pytest.approx(alone.scores[0].value)
     width = [one.scores[0].high - one.scores[0].low for one in (alone, five)]
     assert width[1] == pytest.approx(width[0], rel=0.02)
+
+
+def test_a_slice_of_few_groups_is_not_tested_and_the_note_says_why():
+    columns, proba, y = table(600)
+    found = score_slices(y, proba, columns, "sex", metrics="log_loss", groups=np.repeat(np.arange(6), 100))
+    assert {one.verdict for one in found.scores} == {"not tested"}
+    assert "No slice was tested." in found.note()
+    assert "from at least 10 groups" in found.note()
+    assert "groups" not in score_slices(y, proba, columns, "sex", metrics="log_loss").note()
 
 
 def test_result_is_a_frame_text_html_json_and_picture():

@@ -49,9 +49,22 @@ def test_the_best_model_without_weight_is_explained(facts):
     assert "does not contain" not in summary_text({**facts, "leaderboard": kept})
 
 
+def test_another_estimate_of_a_model_alone_is_explained(facts):
+    weights = [1.0, *[0.0] * len(facts["leaderboard"])]
+    board = [{**one, "weight": weight} for one, weight in zip(facts["leaderboard"], weights, strict=False)]
+    best = {**board[0], "estimate": {**board[0]["estimate"], "value": 0.123}}
+    text = " ".join(summary_text({**facts, "leaderboard": [best, *board[1:]]}).split())
+    assert f"The final model is {best['title']} alone. The estimate at the top also corrects for the choice" in text
+    head = facts["headline"]["estimate"]["value"]
+    same = {**best, "estimate": {**best["estimate"], "value": head}}
+    assert "alone" not in summary_text({**facts, "leaderboard": [same, *board[1:]]})
+
+
 def test_slices_are_mentioned(facts):
     assert "slices" not in summary_text(facts)
     none = summary_text({**facts, "slices": {"words": ["How verdicts were reached."]}})
     assert "  slices: none differs clearly from the rest." in none
+    untested = summary_text({**facts, "slices": {"words": ["No slice was tested."], "tests": 0}})
+    assert "  slices: none could be tested." in untested
     some = summary_text({**facts, "slices": {"words": ["A is worse.", "B is worse.", "C is worse.", "How."]}})
     assert "  slices: A is worse. B is worse. 1 more difference in the report." in some

@@ -162,7 +162,7 @@ def test_results_are_words_frames_and_pictures():
     found = find_factors(load_iris(as_frame=True).data)
     assert found.to_frame().shape == (4, 1 + found.n_factors)
     assert found.scores_frame().shape == (150, 1 + found.n_factors)
-    assert "of the variance of cells that were hidden from them" in repr(found)
+    assert "of the variance of held-out cells" in repr(found)
     assert "<table" in found._repr_html_()
     assert found.plot().get_xlabel() == "Factor"
     assert found.plot_choice().get_xlabel() == "Number of factors"

@@ -105,11 +105,13 @@ def missing_members(result: FitResult) -> list[str]:
     missing = Counter(result.final.missing)
     if not missing:
         return []
-    named = ", ".join(f"{title} ({n})" if n > 1 else title for title, n in missing.items())
-    settings = f"{missing.total()} selected setting{'s' * (missing.total() > 1)}"
+    settings = f"selected setting{'s' * (missing.total() > 1)}"
+    what = f"{missing.total()} {settings} of {next(iter(missing))}"
+    if len(missing) > 1:
+        what = f"{missing.total()} {settings} ({', '.join(f'{n} of {title}' for title, n in missing.items())})"
     return [
-        f"{settings} could not be fitted on all rows in time, namely of {named}. The final model and its estimate use "
-        "the other selected settings, which may belong to the same models. Increase the budget to include all."
+        f"{what} could not be fitted on all rows in time. The final model and its estimate use only the other selected "
+        "settings. Increase the budget to include all."
     ]
 
 

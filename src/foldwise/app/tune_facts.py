@@ -18,7 +18,7 @@ from foldwise.data.notes import counted
 from foldwise.errors import PlotError
 from foldwise.evaluation.estimates import Estimate
 from foldwise.evaluation.nested import NestedResult
-from foldwise.evaluation.tables import number
+from foldwise.evaluation.tables import capitalized, number
 from foldwise.storage.model_file import versions
 from foldwise.tuning.default_setting import default_words
 
@@ -76,7 +76,7 @@ def tune_facts(tuned: TunedModel) -> dict[str, Any]:
         "final": {
             "title": task.spec.title,
             "settings": settings_shown(search.best_params_),
-            "words": "It was fitted again on all rows.",
+            "words": f"{capitalized(task.spec.title)} with the best setting was fitted again on all rows.",
         },
         "searches": [search_facts(tuned)],
         "made": made,

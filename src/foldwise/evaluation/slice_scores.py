@@ -15,7 +15,7 @@ from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import WIDTH, TextTable, capitalized, interval_text, number, p_equation, p_text
 
 LEAST_OF_CLASS = 5  # rows of each class, for metrics that are computed by class
-SliceVerdict = Literal["better", "worse", "differs", "not clear", "too few rows"]
+SliceVerdict = Literal["better", "worse", "differs", "not clear", "not tested"]
 LONGEST_NAME = 30
 
 
@@ -38,10 +38,10 @@ class SliceScore:
     rest : float or None
         The score of all other rows.
     difference, difference_low, difference_high : float or None
-        The score minus that of the rest, with its interval. None if the slice is too few rows.
+        The score minus that of the rest, with its interval. None if there are too few rows for a test.
     p, p_corrected : float or None
         The p-value of the difference, and the same after Holm's correction over all tests of the result.
-    verdict : {"better", "worse", "differs", "not clear", "too few rows"}
+    verdict : {"better", "worse", "differs", "not clear", "not tested"}
         The slice against the rest. Calibration only "differs".
     predicted, observed : float or None
         For calibration, what is compared.
@@ -61,7 +61,7 @@ class SliceScore:
     difference_high: float | None = None
     p: float | None = None
     p_corrected: float | None = None
-    verdict: SliceVerdict = "too few rows"
+    verdict: SliceVerdict = "not tested"
     predicted: float | None = None
     observed: float | None = None
     direction: SliceVerdict = field(default="not clear", repr=False)  # the verdict, if the test is clear
@@ -92,6 +92,8 @@ class SliceScores:
         Level of intervals and verdicts.
     n_tests : int
         The number of tests that p-values are corrected for. The two slices of a column share one.
+    least_groups : int
+        With groups, a slice that contains fewer of them gets no verdict. 0 without groups.
 
     Examples
     --------
@@ -118,6 +120,7 @@ class SliceScores:
     least_rows: int
     level: float
     n_tests: int = 0
+    least_groups: int = 0
 
     @property
     def clear(self) -> list[SliceScore]:
@@ -190,7 +193,9 @@ class SliceScores:
         level = f"{1 - self.level:.0%} level"
         words = f"Verdicts compare a slice with all other rows, after Holm's correction over {tests} at the {level}."
         needs = f"A verdict needs at least {self.least_rows} rows in the slice and {self.least_rows} other rows."
-        if any(one.verdict == "too few rows" and one.n_rows >= self.least_rows for one in self.scores):
+        if self.least_groups:
+            needs += f" Both must come from at least {self.least_groups} groups."
+        if any(one.verdict == "not tested" and one.n_rows >= self.least_rows for one in self.scores):
             needs += f" For metrics that are computed by class, both need at least {LEAST_OF_CLASS} rows of each class."
         return f"{words if self.n_tests else 'No slice was tested.'} {needs}"
 
@@ -229,7 +234,7 @@ class SliceScores:
         rows: dict[tuple[str, str], list[str]] = {}
         for one in self.scores:
             row = rows.setdefault((one.column, one.label), [f"{one.column}: {one.label}", f"{one.n_rows:,}"])
-            verdict = f" ({one.verdict})" if one.is_clear or one.verdict == "too few rows" else ""
+            verdict = f" ({one.verdict})" if one.is_clear or one.verdict == "not tested" else ""
             row.append(f"{number(one.value)}{verdict}".strip())
         return ["slice", "rows", *titles.values()], list(rows.values())
 

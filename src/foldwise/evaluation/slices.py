@@ -265,7 +265,8 @@ def slice_scores(
         found[-1] = replace(found[-1], observed=observed, predicted=predicted)
     overall = {metric.name: metric(rows.truth, rows.predicted, rows.weights) for metric in every}
     result, n_tests = corrected(found, 1 - level)
-    return SliceScores(tuple(result), overall, edges, len(rows.truth), least_rows, level, n_tests)
+    least_groups = 0 if rows.groups is None else LEAST_GROUPS
+    return SliceScores(tuple(result), overall, edges, len(rows.truth), least_rows, level, n_tests, least_groups)
 
 
 def corrected(found: list[SliceScore], alpha: float) -> tuple[list[SliceScore], int]:

@@ -79,5 +79,5 @@ def outlier_line(one: dict[str, Any]) -> str:
 
 def rule_line(one: dict[str, Any]) -> str:
     """One rule with its confidence."""
-    held = f"right side true in {one['confidence']:.0%} of rows with the left side, {one['base_rate']:.0%} of all rows"
-    return f"{', '.join(one['if'])} → {one['then']} ({held})"
+    held = f"holds in {one['confidence']:.0%} of the rows with the left side, and in {one['base_rate']:.0%} of all rows"
+    return f"{', '.join(one['if'])} → {one['then']}: the right side {held}"

@@ -10,7 +10,7 @@ from foldwise.evaluation.estimates import SEARCH_SCORE
 from foldwise.evaluation.tables import number, numbers_of_column
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
-from foldwise.report.sections.leaderboard import membership
+from foldwise.report.sections.leaderboard import CORRECTED, membership
 
 SHOWN_MODELS = 8
 SHOWN_LEFT_OUT = 6
@@ -135,8 +135,11 @@ def sentence_lines(words: str) -> list[str]:
 
 
 def without_weight(facts: dict[str, Any]) -> str:
-    """Say why the model with the best estimate has no weight in the final model; empty if it has some."""
+    """Say how the model with the best estimate is related to the final model, if that is not plain from its weight."""
     best, *others = [one for one in facts["leaderboard"] if one["estimate"]] or [{"weight": 1}]
+    if best["weight"] == 1 and best.get("estimate"):
+        differs = number(best["estimate"]["value"]) != number(facts["headline"]["estimate"]["value"])
+        return f"The final model is {best['title']} alone. {CORRECTED}" if differs else ""
     members = [one["title"] for one in others if one["weight"]]
     if best["weight"] or not members:
         return ""
@@ -149,6 +152,8 @@ def slice_words(slices: dict[str, Any] | None) -> str:
     if not slices:
         return ""
     *clear, _ = slices["words"] or [""]
+    if not slices.get("tests", 1):
+        return "slices: none could be tested. The report says why, and shows all scores."
     if not clear:
         return "slices: none differs clearly from the rest. All scores are in the report."
     more = f" {counted(len(clear) - SHOWN_SLICES, 'more difference')} in the report." * (len(clear) > SHOWN_SLICES)

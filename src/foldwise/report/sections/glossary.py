@@ -32,7 +32,8 @@ TERMS = {
     ),
     "statistically tied": (
         "The difference from the model with the best estimate is not clear: p is above 0.05 after adjusting for the "
-        "number of models."
+        "number of models. If the scores of a model vary much between folds, it can be tied although its estimate is "
+        "far from the best."
     ),
 }
 CLASS_TERMS = {

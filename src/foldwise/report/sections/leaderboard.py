@@ -11,6 +11,7 @@ from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import around
 from foldwise.report.sections.elements import Section, details, figure, paragraph, strip_row, strips, table
 
+CORRECTED = "The estimate at the top also corrects for the choice among models, so the two estimates differ."
 LEGEND = "Each line is a 95% interval, faint dots are single folds, and the vertical line is the baseline."
 
 
@@ -73,8 +74,8 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
         return f"The final model combines it with {named}."
     if quantity:
         return (
-            "The final model does not contain it, because other models are better together, or because there was "
-            "only time to fit others."
+            "The final model does not contain it, because a combination of other models has a better score, or "
+            "because there was no time to fit it."
         )
     return (
         "The final model does not contain it. Members are selected by their scores before calibration, and only if "
@@ -88,11 +89,8 @@ def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
     if best.number("weight") != 1 or number(here) == number(above):
         return ""
     if facts.part("task").text("task") == "regression":
-        return (
-            "The final model is this model alone. The estimate at the top also corrects for the choice among models, "
-            "so the two estimates differ slightly."
-        )
-    return "The final model is this model with another calibration, so the two estimates differ slightly."
+        return f"The final model is this model alone. {CORRECTED}"
+    return f"The final model is this model alone, with a calibration of its own. {CORRECTED}"
 
 
 def ranking(facts: ReportFacts, scored: list[ReportFacts]) -> Html:

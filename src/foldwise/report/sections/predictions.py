@@ -179,7 +179,7 @@ def lift_words(records: list[ReportFacts]) -> str:
     at = min(range(len(share)), key=lambda i: abs(share[i] - LIFT_SHARE))
     return (
         f"The {percent(share[at])} of rows with the highest probability contain {percent(captured[at])} of the rows of "
-        f"class {records[0].text('class')}, {number(lift[at], 1)} times as many as a random choice would."
+        f"class {records[0].text('class')}, {number(lift[at], 2)} times as many as a random choice would."
     )
 
 

@@ -18,8 +18,8 @@ TUNE_WORDS = (
     "tries the same settings."
 )
 EXPLORE_WORDS = (
-    "The same command on the same table, with the same versions and seed, gives the same answers. Only for a "
-    "large table may they differ, because the number of rows used depends on the time that each answer takes."
+    "The same command on the same table, with the same versions and seed, gives the same answers. For a large "
+    "table they may differ, because the number of rows used depends on the time that each answer takes."
 )
 
 

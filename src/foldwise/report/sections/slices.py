@@ -24,13 +24,15 @@ def slices(facts: ReportFacts) -> Section | None:
     names = list(dict.fromkeys(one.text("metric") for one in scores))
     pictures = [metric_figure([one for one in scores if one.text("metric") == name], found, name) for name in names]
     shown = [pictures[0], *([pictures[-1]] if len(pictures) > 1 else [])]  # the metric of the run, and the calibration
+    tested = found.number("tests") != 0
     body = [
-        bullets(clear[:SHOWN]) if clear else paragraph("No slice differs clearly from the rest."),
+        None if tested else paragraph(note),
+        bullets(clear[:SHOWN]) if clear else paragraph("No slice differs clearly from the rest." if tested else ""),
         details(f"{len(clear) - SHOWN} more differences", bullets(clear[SHOWN:])) if len(clear) > SHOWN else None,
         *shown,
         details("Other metrics", *pictures[1:-1]) if len(pictures) > 2 else None,
         details("All scores", table(*all_scores(scores), left=(0, 1, 7))),
-        paragraph(note, "note"),
+        paragraph(note if tested else "", "note"),
     ]
     return Section("slices", "Slices of the table", join(body))
 
@@ -49,7 +51,7 @@ def slice_row(one: ReportFacts, scale: Scale, overall: float | None) -> Html:
     name = f"{one.text('column')}: {one.text('label')}"
     words = f"{name}: {score_text(one)}, {counted(one.number('n_rows'), 'row', 'rows')}, {verdict}"
     mark = interval(scale, one, "main" if verdict in CLEAR else "plain", words, reference=overall)
-    value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'too few rows') else ''}"
+    value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'not tested') else ''}"
     return strip_row(name, mark, value)
 
 

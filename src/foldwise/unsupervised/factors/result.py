@@ -18,7 +18,7 @@ from foldwise.unsupervised.matrix import listed_columns
 
 NAMED = 4  # columns named per factor and sign
 SHARE_OF_LARGEST = 0.4  # a loading is named if it is at least so large, compared with the largest one
-CHOSEN = "To choose their number, some cells were hidden and predicted from the others."
+CHOSEN = "To choose their number, some cells were held out and predicted from the others."
 METHODS = {  # one factor, several factors
     "pca": ("principal component", "principal components"),
     "nmf": ("nonnegative part", "nonnegative parts"),
@@ -99,7 +99,7 @@ class Factors:
         explained = 1.0 - self.errors.mean(axis=0)[self.n_factors]
         these = "This factor explains" if self.n_factors == 1 else "These factors explain"
         last = " More factors were not tried." if self.n_factors == self.errors.shape[1] - 1 else ""
-        return f" {these} {max(explained, 0.0):.1%} of the variance of cells that were hidden from them.{last}"
+        return f" {these} {max(explained, 0.0):.1%} of the variance of held-out cells.{last}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
