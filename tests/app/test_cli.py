@@ -218,7 +218,7 @@ class TestCompare:
         words = refused("compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes", "--cv", "10")
         assert "at most 2, the number of rows of the largest class, got 10 folds" in words
         (here / "t.csv").write_text("x,y\n1,a\n2,a\n3,a\n")
-        assert "all rows have the same 'y'" in refused(
+        assert "the target 'y' has the same value in all rows" in refused(
             "compare", "t.csv", "--target", "y", "--models", "knn,naive_bayes"
         )
 

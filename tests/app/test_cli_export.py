@@ -8,6 +8,7 @@ import duckdb
 import pytest
 
 from foldwise import read_table
+from foldwise.app.cli.export import EXPORTABLE
 from foldwise.models import catalogue, outline
 from tests.app.command_line import WEATHER, ask, refused
 from tests.app.runs import folder_of
@@ -84,3 +85,11 @@ def test_the_text_of_missing_cells_in_onnx(weather_run, here):
 def test_dates_are_refused_by_name_in_onnx(tree_run, here):
     assert "contains dates, which cannot be exported to ONNX" in refused("export", tree_run, "--to", "onnx")
     assert list(here.glob("*.onnx")) == []
+
+
+def test_a_model_that_cannot_be_exported_is_answered_with_models_to_train(tmp_path, here):
+    model = catalogue()["knn"].pipeline(outline(TABLE)).fit(TABLE.X, TABLE.y)
+    words = refused("export", folder_of(tmp_path / "near", model, TABLE.X))
+    assert "cannot be exported to SQL. Hint: run fit again with --models and some of naive_bayes, logistic" in words
+    assert "DummyClassifier" not in words
+    assert {name for names in EXPORTABLE.values() for name in names} <= {*catalogue()}

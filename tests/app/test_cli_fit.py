@@ -214,7 +214,7 @@ class TestFitForReal:
         ("text", "words"),
         [
             ("x,y\n" + "".join(f"{i},n{i % 60}\n" for i in range(150)), "too many distinct values for classes: 60"),
-            ("x,y\n" + "".join(f"{i},same\n" for i in range(50)), "all rows have the same 'y'"),
+            ("x,y\n" + "".join(f"{i},same\n" for i in range(50)), "the target 'y' has the same value in all rows"),
             ("x,y\n1,a\n2,b\n3,a\n", "3 rows"),
             ("x,z\n1,a\n2,b\n3,a\n", "no column 'y'"),
             ("", "contains no"),
@@ -229,7 +229,7 @@ class TestFitForReal:
         ("costs", "words"),
         [
             ("action,up,sideways\nbuy,-1,3\n", "sideways"),
-            ("action,up,down\nbuy,-1\n", "1 costs for 2 true classes"),
+            ("action,up,down\nbuy,-1\n", "1 cost for 2 true classes"),
             ("action,up,down\nbuy,dear,3\n", "'dear'"),
             (None, "costs.csv"),
         ],

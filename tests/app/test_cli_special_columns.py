@@ -111,8 +111,8 @@ class TestCompare:
         [
             (("--time", "dya"), "the table has no column 'dya', passed as --time. Hint: did you mean 'day'?"),
             (("--time", "sold"), "'sold' is the target, so it cannot be used as --time."),
-            (("--time", "day", "--cv", "2x5"), "folds in order of time cannot be repeated."),
-            (("--weights", "day"), "the weight column 'day' must hold one number per row."),
+            (("--time", "day", "--cv", "2x5"), "folds in order of time cannot be repeated, got"),
+            (("--weights", "day"), "the weight column 'day' must hold one number per row, but it contains"),
             (("--weights", "x"), "must hold finite numbers of at least 0, but row 0 holds -"),
             (("--groups", "store", "--cv", "9"), "--cv must be at most 8, the number of groups, got 9 folds."),
             (("--time", "day", "--test", "sales.csv"), "--test cannot be combined with --cv, --groups or --time"),

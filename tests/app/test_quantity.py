@@ -166,8 +166,8 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
 @pytest.mark.parametrize(
     ("y", "asked", "says"),
     [
-        (np.full(100, 2.5), {}, "all rows have the same 'y': 2.5"),
-        (np.full(100, 3.0), {}, r"all rows have the same 'y': 3\.0\."),
+        (np.full(100, 2.5), {}, "the target 'y' has the same value in all rows: 2.5"),
+        (np.full(100, 3.0), {}, r"the target 'y' has the same value in all rows: 3\.0\."),
         (np.where(NUMBERS > 2, np.inf, NUMBERS), {}, "'y' is infinite in"),
         (
             [f"{x:.3f}" if i else "broken" for i, x in enumerate(NUMBERS)],
@@ -295,5 +295,5 @@ class TestCommandLine:
     def test_bad_input_leaves_nothing_behind(self, here):
         (here / "t.csv").write_text("x,y\n" + "".join(f"{i},2.5\n" for i in range(50)))
         words = refused("fit", "t.csv", "--target", "y", "--budget", "5s", "--quiet")
-        assert "all rows have the same 'y'" in words
+        assert "the target 'y' has the same value in all rows" in words
         assert [path.name for path in here.iterdir()] == ["t.csv"]

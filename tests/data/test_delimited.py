@@ -175,7 +175,7 @@ def test_keywords_decide(tmp_path):
         ({"decimal": "_"}, "'.' or ','"),
         ({"header": 0}, "True, False or the number of header rows"),
         ({"skip_rows": -1}, "at least 0"),
-        ({"skip_rows": 99}, "contains no rows"),
+        ({"skip_rows": 99}, "contains no rows after the 99 skipped lines"),
         ({"names": ["a"]}, "names must have one name for each of the 2 columns of t.csv, got 1"),
         ({"names": "ab"}, "list of strings"),
         ({"index": "z"}, "no column 'z'"),

@@ -51,8 +51,11 @@ BAYES = GaussianNB()
         (Ensemble(BAYES, n_jobs=0), "n_jobs"),
         (Ensemble(BAYES, combiner="sum"), "Sum adds numeric predictions"),
         (EnsembleRegressor(Ridge(), combiner="vote"), "combines classes, but y is numeric"),
-        (EnsembleRegressor(Ridge(), dependency="residuals"), "use the combiner Sum"),
-        (Ensemble(DecisionTreeClassifier(max_depth=1), dependency="adaboost", combiner="best"), "use the combiner"),
+        (EnsembleRegressor(Ridge(), dependency="residuals"), "use combiner='sum'"),
+        (
+            Ensemble(DecisionTreeClassifier(max_depth=1), dependency="adaboost", combiner="best"),
+            "'mean', 'median' or 'vote'",
+        ),
         (EnsembleRegressor(DecisionTreeRegressor(), dependency="decorate"), "Decorate needs a classification target"),
         (Ensemble(BAYES, diversity=Bootstrap(1.5)), "share must be a float above 0"),
         (Ensemble(BAYES, diversity=Bootstrap(by="row")), "by must be"),

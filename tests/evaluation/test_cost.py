@@ -160,7 +160,7 @@ def test_bad_matrices(make, message):
     [
         ("", "contains no costs"),
         ("a,x\n", "contains no costs"),
-        ("a,x,y\np,1\n", "'p' has 1 costs for 2 true classes"),
+        ("a,x,y\np,1\n", "'p' has 1 cost for 2 true classes"),
         ("a,x\np,dear\n", "'p' for the true class 'x' is 'dear'"),
         ("a,x\np,nan\n", "is nan"),
         ("a,x,x\np,1,2\n", "true class 'x' occurs twice"),

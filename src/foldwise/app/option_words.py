@@ -31,6 +31,7 @@ OPTIONS = {
 # words that no option follows, and what to say instead
 IN_PYTHON = {
     " such as Float(0.001, 1000, log=True),": "",
+    "(to_frame() lists them all)": "(--json lists them all)",
     "pass error_score='raise' to see the traceback.": "solve the first error, or choose another model.",
     "fit it with other families, for example families='auto'.": "fit other models, which fit --models names.",
 }

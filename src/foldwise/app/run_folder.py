@@ -137,9 +137,8 @@ def file_in(folder: Path, name: str, by: str = "fit") -> Path:
             f"the run {str(folder)!r} has no result, because it was not finished.",
             f"finish it with foldwise fit --resume {folder}.",
         )
-    raise InputError(
-        f"{str(folder)!r} is not a run folder, because {name} is missing.", f"pass a folder written by {by}."
-    )
+    why = f"{name} is missing" if folder.is_dir() else "it is a file"
+    raise InputError(f"{str(folder)!r} is not a run folder, because {why}.", f"pass a folder written by {by}.")
 
 
 @dataclass(frozen=True)

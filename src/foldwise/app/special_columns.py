@@ -63,7 +63,11 @@ def ordered(column: pl.Series, name: str) -> NDArray[np.intp]:
 
 def weighted(column: pl.Series, name: str) -> NDArray[np.float64]:
     if not column.dtype.is_numeric() or column.null_count():
-        raise InputError(f"the weight column {name!r} must hold one number per row.", "choose another column.")
+        gaps = f"it is missing in {counted(column.null_count(), 'row')}"
+        came = gaps if column.dtype.is_numeric() else f"it contains {column.drop_nulls().first()!r}"
+        raise InputError(
+            f"the weight column {name!r} must hold one number per row, but {came}.", "choose another column."
+        )
     found: NDArray[np.float64] = column.cast(pl.Float64).to_numpy()
     wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
     if len(wrong):

@@ -55,7 +55,9 @@ def make_splits(
         splits, words = plain_splits(task, wanted, seed)
     elif task.moments is not None:
         if plan.repeats > 1:
-            raise InputError("folds in order of time cannot be repeated.", f"pass cv={plan.folds}.")
+            raise InputError(
+                f"folds in order of time cannot be repeated, got {plan.repeats}x{plan.folds}.", f"pass cv={plan.folds}."
+            )
         splits, words = forward(task, plan.folds)
     else:
         check_planned(task, plan)
@@ -77,7 +79,9 @@ def check_planned(task: FitTask, plan: FoldPlan) -> None:
     if task.groups is not None:
         most, what = int(task.groups.max()) + 1, "the number of groups"
         if plan.repeats > 1 and (task.is_quantity or plan.folds < 3):
-            raise InputError("folds by group cannot be repeated for this table.", f"pass cv={plan.folds}.")
+            what = "the folds of a quantity cannot be repeated"
+            what = what if task.is_quantity else "folds can be repeated only if there are at least 3"
+            raise InputError(f"with groups, {what}, got {plan.repeats}x{plan.folds}.", f"pass cv={plan.folds}.")
     elif task.is_quantity:
         most, what = task.n_rows // 2, "half the number of rows"
     else:

@@ -290,7 +290,7 @@ def check_target(table: Table) -> None:
                 f"most values of the target {table.target!r} are numbers, but text was found in "
                 f"{counted(len(strange), 'row')}: "
                 f"{listing(strange.unique(maintain_order=True).to_list())}.",
-                "replace or remove them, or list them in missing_values=.",
+                "replace these cells, remove their rows, or list the text in missing_values=.",
             )
         raise InputError(
             f"the target {table.target!r} has too many distinct values for classes: {n_distinct:,} in {n_rows:,} rows.",
@@ -314,7 +314,9 @@ def checked_quantity(table: Table) -> NDArray[np.float64]:
             raise InputError(
                 f"the target of a regression must contain numbers, but {table.target!r} contains text in "
                 f"{len(strange):,} of {len(given):,} rows: {listing(strange.unique(maintain_order=True).to_list())}.",
-                "replace or remove these rows, or pass task='classification'.",
+                "replace or remove these rows, or pass task='classification'."
+                if len(strange) < len(given)
+                else "pass task='classification', or choose another target.",
             )
     y = np.ascontiguousarray(given, dtype=np.float64)
     infinite = int(np.isinf(y).sum())
@@ -330,7 +332,8 @@ def checked_quantity(table: Table) -> NDArray[np.float64]:
         )
     if y.min() == y.max():
         raise InputError(
-            f"all rows have the same {table.target!r}: {y[0]:g}.", "choose a target with at least two values."
+            f"the target {table.target!r} has the same value in all rows: {y[0]:g}.",
+            "choose a target with at least two values.",
         )
     with np.errstate(over="ignore"):
         finite = np.isfinite(np.square(y - y[0]).sum())
@@ -357,7 +360,8 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
         raise InputError("the table has no rows.", "pass a table with at least a header and some rows.")
     if len(classes) < 2:
         raise InputError(
-            f"all rows have the same {target!r}: {classes.tolist()[0]!r}.", "choose a target with at least two classes."
+            f"the target {target!r} has the same value in all rows: {classes.tolist()[0]!r}.",
+            "choose a target with at least two classes.",
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
         raise InputError(

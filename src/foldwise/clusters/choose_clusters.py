@@ -217,6 +217,6 @@ def check_ks(ks: Any, x: Floats) -> Ints:
         raise InputError(
             f"X must have more distinct rows than clusters, but it has {different}, and the smallest value of ks is "
             f"{counts[0]}.",
-            "pass more rows, or smaller values of ks." if counts[0] > 2 else "pass more rows.",
+            "pass more different rows, or smaller values of ks." if counts[0] > 2 else "pass more different rows.",
         )
     return np.array(possible, dtype=np.int64)

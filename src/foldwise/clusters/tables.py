@@ -53,7 +53,8 @@ def refuse_text(X: Any) -> None:
         str(name) for name, kind in types if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object, nw.Unknown))
     ]
     if others:
+        them = "it" if len(others) == 1 else "them"
         raise InputError(
             f"k-means needs numeric columns, but {listing(others)} {'is' if len(others) == 1 else 'are'} not numeric.",
-            "leave them out or encode them, or use KMedoids, which compares mixed columns.",
+            f"leave {them} out or encode {them}, or use KMedoids, which compares mixed columns.",
         )

@@ -139,7 +139,7 @@ class Audit:
             if concerns:
                 lines += ["", f"{check}: {words}", *self._lines(concerns[:MOST_SHOWN])]
             if len(concerns) > MOST_SHOWN:
-                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more, see to_frame()")
+                lines.append(f"  … and {len(concerns) - MOST_SHOWN} more (to_frame() lists them all)")
         if not self.concerns:
             lines.append("no problems found")
         lines += ["", *(textwrap.fill(text, WIDTH) for text in self.unchecked)] if self.unchecked else []

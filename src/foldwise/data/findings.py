@@ -217,7 +217,7 @@ def scale_or_count(low: int, high: int, n_different: int, n_present: int) -> tup
     """Return what integers are that do not identify rows, and the reason."""
     if n_different <= 10 and high - low + 1 == n_different and low in (-1, 0, 1) and n_present >= 3 * n_different:
         return "ordinal", f"integers from {low} to {high}, perhaps a rating scale or codes of categories"
-    return "count" if low in (0, 1) else "numeric", f"integers from {low:,} to {high:,}"
+    return "count" if low in (0, 1) else "numeric", f"integers from {whole(low)} to {whole(high)}"
 
 
 def look_at_numbers(present: pl.Series, n_rows: int, n_different: int) -> tuple[str, str]:
@@ -304,6 +304,15 @@ def temporal_words(dtype: pl.DataType) -> str:
 def is_named_identifier(present: pl.Series, n_different: int) -> bool:
     """Whether a column has the name of an identifier and nearly all its values differ; a few rows may be repeated."""
     return n_different >= 0.99 * len(present) and IDENTIFIER_NAME.search(present.name) is not None
+
+
+def whole(value: int) -> str:
+    """Write an integer, with commas if it is long: a year has none.
+
+    >>> whole(1986), whole(42085)
+    ('1986', '42,085')
+    """
+    return f"{value:,}" if abs(value) >= 10_000 else str(value)
 
 
 def short(value: object) -> str:

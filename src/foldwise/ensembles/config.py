@@ -142,9 +142,10 @@ def check_together(config: EnsembleConfig, regression: bool) -> None:
     """Raise if the blocks do not match."""
     combiner, allowed = type(config.combiner).__name__, config.dependency.combiners
     if allowed is not None and combiner not in allowed:
+        names = [repr(name) for name, one in COMBINERS.items() if one.__name__ in allowed]
         raise InputError(
             f"{type(config.dependency).__name__} cannot be used with the combiner {combiner}.",
-            f"use the combiner {' or '.join(allowed)}.",
+            f"use combiner={' or '.join(filter(None, [', '.join(names[:-1]), names[-1]]))}.",
         )
     if config.size.chooses and not config.dependency.parallel:
         raise InputError(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from foldwise.arrays import Floats
 from foldwise.data.cells import read_only
+from foldwise.data.notes import counted
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.decision import Decision, check_proba, choose
@@ -162,7 +163,8 @@ class CostMatrix:
         for line in lines[1:]:
             if len(line) != len(lines[0]):
                 raise InputError(
-                    f"{path}: action {line[0].strip()!r} has {len(line) - 1} costs for {len(truths)} true classes.",
+                    f"{path}: action {line[0].strip()!r} has {counted(len(line) - 1, 'cost')} for "
+                    f"{len(truths)} true class{'es' * (len(truths) != 1)}.",
                     "write one cost per true class, 0 if it costs nothing.",
                 )
             for truth, cell in zip(truths, line[1:], strict=True):

@@ -28,7 +28,10 @@ def planned_splitter(plan: FoldPlan, grouped: bool, seed: Any, *, quantity: bool
         return make(1, test_size=plan.held_out, random_state=seed)
     if grouped:
         if plan.repeats > 1:
-            raise InputError("grouped folds cannot be repeated.", f"pass cv={plan.folds}.")
+            raise InputError(
+                f"with groups, folds cannot be repeated here, got {plan.repeats}x{plan.folds}.",
+                f"pass cv={plan.folds}.",
+            )
         make = GroupKFold if quantity else StratifiedGroupKFold
         return make(plan.folds, shuffle=True, random_state=seed)
     if plan.repeats > 1:

@@ -105,7 +105,7 @@ class LinearSums:
     def _of_rows(self, member: Pipeline, X: pl.DataFrame, y: Floats, weights: Floats | None) -> LinearSums:
         """Summarize other rows in the same columns, and those of their new levels."""
         if (weights is None) != (self.weighted is None):
-            raise InputError("the rows must have weights if the training rows had some, and only then.")
+            raise InputError("either all training rows, old and new, must have weights, or none of them.")
         levels = [
             [*known, *(one for one in found if one not in set(known))]
             for known, found in zip(self.levels, levels_of(member, X), strict=True)

@@ -193,6 +193,8 @@ def test_metrics_say_which_targets_they_suit():
 def test_unknown_metrics_are_refused():
     with pytest.raises(InputError, match="unknown metric 'speed'"):
         find_metric("speed")
+    with pytest.raises(InputError, match=r"'auroc'.*did you mean 'roc_auc'"):
+        class_metric("auroc", [0, 1])
     with pytest.raises(InputError, match="unknown classification metric 'speed'"):
         class_metric("speed", np.array(["a", "b"]))
     with pytest.raises(InputError, match="root mean squared error is a regression metric, but the task is class"):

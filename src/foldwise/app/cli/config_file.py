@@ -56,7 +56,9 @@ def options_of(path: Path, command: str) -> dict[str, Any]:
     try:
         given = tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name} is not a TOML file: {error}.", "write options as name = value.") from error
+        raise InputError(
+            f"{path.name} is not a TOML file: {error}.", "write options as name = value, and put text into quotes."
+        ) from error
     known = known_options()
     common = {name.replace("_", "-"): value for name, value in given.items() if name not in known}
     check_known(path.name, common, {name for names in known.values() for name in names}, [*known])

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from foldwise.app.cli.known_names import (
     CLASS_METRICS,
     METRIC_ALIASES,
-    METRICS_ELSEWHERE,
     MODELS,
     PINBALL,
     PLAIN_NAMES,
@@ -21,6 +20,7 @@ from foldwise.app.cli.known_names import (
 )
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
+from foldwise.metric_names import METRICS_ELSEWHERE
 from foldwise.model_names import nearest_model
 
 MOST_JOBS_PER_CORE = 16
@@ -65,7 +65,7 @@ def check_folds(cv: str | None, *, test: bool = False, in_time: bool = False) ->
     if plan is not None and plan.held_out is not None and test:
         raise InputError(f"--cv {cv} and --test cannot be combined.", "pass one of them.")
     if plan is not None and plan.repeats > 1 and in_time:
-        raise InputError("folds in order of time cannot be repeated.", f"pass --cv {plan.folds}.")
+        raise InputError(f"folds in order of time cannot be repeated, got --cv {cv}.", f"pass --cv {plan.folds}.")
 
 
 def check_metric(name: str | None, *, scorers: bool) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,11 @@ from foldwise.app.run_folder import check_exists, open_run
 from foldwise.errors import InputError
 
 FORMATS = ("sql", "onnx")
+BOTH = ("decision_tree", "random_forest", "extra_trees", "hist_gradient_boosting", "lightgbm", "xgboost", "catboost")
+EXPORTABLE = {  # models that SQL and ONNX can express, by whether they predict a quantity
+    False: ("naive_bayes", "logistic_regression", "linear_svm", *BOTH),
+    True: ("linear_regression", "ridge", "lasso", "elastic_net", "gradient_boosting", *BOTH),
+}
 
 
 def export(
@@ -41,7 +47,8 @@ def export(
     from foldwise.exports.sql.dialects import dialect_of
 
     tested = dialect_of(dialect).tested
-    files = to_sql(opened.model, dialect=dialect, table=table.split("."), keep=keep, rows=rows).write(path)
+    with named_models(opened.model):
+        files = to_sql(opened.model, dialect=dialect, table=table.split("."), keep=keep, rows=rows).write(path)
     if as_json:
         print_json({"files": [str(file) for file in files], "dialect": dialect, "tested": tested})
     elif not quiet:
@@ -56,11 +63,24 @@ def export(
             print(f"Exports to {dialect} have never been run on a real database. Run the check first.")
 
 
+@contextmanager
+def named_models(model: Any) -> Iterator[None]:
+    """Name the models to train, where an error names the estimators that can be exported."""
+    try:
+        yield
+    except InputError as error:
+        if "can be exported:" not in (error.hint or ""):
+            raise
+        names = EXPORTABLE[model.task == "regression"]
+        raise InputError(error.message, f"run fit again with --models and some of {', '.join(names)}.") from error
+
+
 def write_onnx(model: Any, path: Path, rows: Any, missing_text: str, *, as_json: bool, quiet: bool) -> None:
     """Write the graph and say how many rows were checked."""
     from foldwise.exports import to_onnx
 
-    made = to_onnx(model, rows=rows, missing_text=missing_text)
+    with named_models(model):
+        made = to_onnx(model, rows=rows, missing_text=missing_text)
     made.write(path)
     if as_json:
         print_json({"files": [str(path)], "checked_rows": made.n_checked, "missing_text": made.missing_text})

@@ -30,7 +30,6 @@ from foldwise.app.cli.shared_options import (
     TableFileArgument,
     TargetOption,
     TaskName,
-    TestFile,
     Time,
     WeightsOption,
 )
@@ -103,7 +102,9 @@ def tune(
             "setting. Default: 5."
         ),
     ] = None,
-    test: TestFile = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Separate test table. The tuned model is scored on it once.")
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,

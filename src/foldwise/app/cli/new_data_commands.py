@@ -29,10 +29,11 @@ def check(
 
     The training table is not needed, because the model file contains summaries of its columns. Columns of the new rows
     are compared with these and ranked by their effect on the predictions. The expected score on the new rows is shown,
-    and with --labels the actual one. The exit code is 3 if a column has changed or is missing, or if labels show that
-    the model is worse than its estimate. A column has changed if p is below 0.05, after correction for the number of
-    tests, and the change is large: a population stability index (PSI) of at least 0.1, a Kolmogorov-Smirnov distance
-    (KS) of at least 0.05, or a difference of at least 5 percentage points in the share of missing cells.
+    and with --labels the actual one. The exit code is 3 if a column has changed, is missing or cannot be read as in
+    training, or if labels show that the model is worse than its estimate. A column has changed if p is below 0.05,
+    after correction for the number of tests, and the change is large: a population stability index (PSI) of at least
+    0.1, a Kolmogorov-Smirnov distance (KS) of at least 0.05, or a difference of at least 5 percentage points in the
+    share of missing cells.
     """
     from foldwise.app.cli.check import CheckRequest, check
 

@@ -96,7 +96,10 @@ def options(
     ] = None,
     index: Annotated[
         str | None,
-        typer.Option(help="Column that only numbers the rows, to be left out. Use none to keep every column."),
+        typer.Option(
+            help="Column that only numbers the rows and is left out. Default: such a column is detected. Use none to "
+            "keep every column."
+        ),
     ] = None,
     names: Annotated[
         str | None, typer.Option(metavar="NAME,…", help="Names for all columns, instead of those in the file.")

@@ -91,7 +91,10 @@ class TableTask:
             )
         plan = plan or FORWARD
         if plan.repeats > 1:
-            raise InputError("folds in order of time cannot be repeated.", f"pass --cv {plan.folds}.")
+            raise InputError(
+                f"folds in order of time cannot be repeated, got {plan.repeats}x{plan.folds}.",
+                f"pass --cv {plan.folds}.",
+            )
         return ForwardFolds(plan.folds, 1 if self.groups is None else int(self.groups.max()) + 1)
 
     def splits(self, plan: FoldPlan | None, seed: int) -> Any:
@@ -202,11 +205,14 @@ def scoring_of(metric: str | None, classes: Iterable[Any] | None, y: Any) -> Any
     import numpy as np
     from sklearn.metrics import get_scorer_names
 
-    from foldwise.evaluation.metrics import class_metric, is_metric, value_metric
-    from foldwise.evaluation.metrics.registry import nearest_metric
+    from foldwise.app.cli.known_names import CLASS_METRICS
+    from foldwise.evaluation.metrics import class_metric, find_metric, is_metric, value_metric
+    from foldwise.evaluation.metrics.registry import nearest_metric, unknown_metric
 
     if metric is None or is_metric(metric):
         if classes is not None:
+            if metric is not None and find_metric(metric).task != "classification":  # costs are for fit only
+                raise unknown_metric("classification", metric, CLASS_METRICS)
             return class_metric(metric or "accuracy", np.array(list(classes), dtype=object))
         found = value_metric(metric)
         found.check_target(np.asarray(y, dtype=np.float64))
@@ -250,7 +256,9 @@ def target_counts(table: Any, target: str, task: str | None) -> dict[Any, int] |
         return None
     encoded = encode_target(y, len(y))
     if len(encoded.classes) < 2:
-        raise InputError(f"all rows have the same {target!r}.", "choose a target with at least two classes.")
+        raise InputError(
+            f"the target {target!r} has the same value in all rows.", "choose a target with at least two classes."
+        )
     return dict(zip(encoded.classes.tolist(), np.bincount(encoded.codes).tolist(), strict=True))
 
 

@@ -17,14 +17,13 @@ from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.cli.table_task import SpecialColumns, TableTask, chosen_specs, needs_probabilities, read_task
 from foldwise.app.cli.tune_progress import TuneProgress
 from foldwise.data.notes import counted
-from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 
 OUTER, INNER = FoldPlan(5), FoldPlan(5)  # folds that estimate, and folds inside them that select
 WINNERS = 0.15  # of the time of the nested searches, in which their winners are scored
 SHOWN = 5  # settings
-SMOOTH = ("logistic_regression", "naive_bayes", "ridge")  # models for the strategy gradient
+SMOOTH = {False: ("logistic_regression", "naive_bayes"), True: ("ridge",)}  # models for gradient, by is_quantity
 GRID = 5  # values of each parameter in a grid
 
 
@@ -185,7 +184,7 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
     if request.strategy == "grid":
         space = {name: values_of(name, values) for name, values in space.items()}
     if request.strategy == "gradient":
-        check_smooth(request.model, pipeline, space)
+        check_smooth(request.model, pipeline, space, task.is_quantity)
     if task.spec.answers == "decision" and needs_probabilities(task.rows.scoring):
         pipeline, space = Calibrated(pipeline), {f"estimator__{name}": values for name, values in space.items()}
     return SearchCV(
@@ -200,7 +199,7 @@ def search_of(request: TuneRequest, task: TuneTask) -> Any:
     )
 
 
-def check_smooth(model: str, pipeline: Any, space: Mapping[str, Any]) -> None:
+def check_smooth(model: str, pipeline: Any, space: Mapping[str, Any], is_quantity: bool) -> None:
     """Raise if no parameter of a model has a gradient."""
     from foldwise.tuning.smooth_losses import smooth_names
 
@@ -208,7 +207,7 @@ def check_smooth(model: str, pipeline: Any, space: Mapping[str, Any]) -> None:
         raise InputError(
             f"--strategy gradient cannot tune --model {model}, because its loss is not a smooth function of its "
             "parameters.",
-            f"choose one of the models {listing(SMOOTH)}, or another strategy such as bayesian.",
+            f"pass --model {' or '.join(SMOOTH[is_quantity])}, or another strategy such as bayesian.",
         )
 
 
@@ -358,5 +357,9 @@ def shown(value: Any) -> str:
 
     >>> shown(0.123456), shown("rbf")
     ('0.1235', 'rbf')
+    >>> shown({"age": "kde", "income": "kde"})
+    'kde'
     """
+    if isinstance(value, Mapping):
+        return ", ".join(sorted({str(one) for one in value.values()}))
     return f"{value:.4g}" if isinstance(value, float) else str(value)

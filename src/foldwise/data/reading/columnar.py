@@ -87,6 +87,9 @@ def records_of(data: bytes, whole: bool, name: str) -> list[dict[str, object]]:
 def json_value(text: bytes, where: str) -> Any:
     try:
         return json.loads(text)
+    except json.JSONDecodeError as error:  # its own number of the line would contradict ours
+        at = f" at character {error.colno}" if error.lineno == 1 else ""
+        raise InputError(f"{where} is not JSON: {error.msg.lower()}{at}.", "write one record per line.") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {first_line(error)}.", "write one record per line.") from error
 

@@ -168,6 +168,8 @@ def as_date(series: pl.Series, column: Column, kind: str) -> pl.Series:
     wanted = EXAMPLES.get(kind, f"written as {form!r}" if form else "a date such as 2026-01-31")
     hint = f"add it to missing_values, or pass kinds={{{column.name!r}: 'text'}}."
     if form and not fits(text, dates):
+        if dates.null_count() - text.null_count() > text.count() / 2:  # not single cells that mean missing
+            hint = f"correct the format, or pass kinds={{{column.name!r}: 'text'}}."
         others = [one for one in formats_of(text) if one not in (TIME, DURATION)]
         if len(others) == 1:
             hint = f"pass kinds={{{column.name!r}: 'date:{others[0]}'}}, which fits all rows."

@@ -41,6 +41,9 @@ def find_layout(lines: Sequence[str], dialect: Dialect, options: ReadOptions, na
     while start < len(lines) and not lines[start].strip():
         start += 1
     if start >= len(lines):
+        if options.skip_rows and any(map(str.strip, lines)):
+            after = counted(options.skip_rows, "skipped line")
+            raise InputError(f"{name} contains no rows after the {after}.", "pass a smaller skip_rows=.")
         raise InputError(f"{name} contains no rows.", "pass a file with a header and rows.")
     return layout_of_rows(
         [(row, start + end) for row, end in numbered_rows(lines[start:], dialect)], notes, options, name, start

@@ -200,7 +200,7 @@ def share_of(name: str, share: float | int, n: int) -> int:
         return max(1, int(share * n))
     raise InputError(
         f"{name} must be a float above 0 and at most 1.0, or an integer from 1 to {n}, got {share!r}.",
-        "a float is a share (1.0 for all), an integer is a number.",
+        f"a float is a share of the {n}, with 1.0 for all; an integer is how many of them.",
     )
 
 

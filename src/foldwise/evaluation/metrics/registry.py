@@ -28,6 +28,7 @@ from foldwise.evaluation.metrics.session import (
 from foldwise.evaluation.metrics.values import ERROR, PINBALL, VALUE_METRICS, pinball_metric
 from foldwise.evaluation.row_parts import accuracy_parts, area_parts, balanced_accuracy_parts
 from foldwise.folds.protocol import Need
+from foldwise.metric_names import METRICS_ELSEWHERE
 
 UNIT = (0.0, 1.0)
 AVERAGES = {
@@ -268,5 +269,7 @@ def nearest_metric(name: Any, names: Sequence[str], start: str) -> str:
     >>> nearest_metric("ROC AUC", ["accuracy", "roc_auc"], "use")
     "did you mean 'roc_auc'? Use"
     """
-    near = get_close_matches(str(name).lower().replace("-", "_").replace(" ", "_"), names, 1, 0.6)
-    return f"did you mean {near[0]!r}? {start.capitalize()}" if near else start
+    word = str(name).lower().replace("-", "_").replace(" ", "_")
+    near = METRICS_ELSEWHERE.get(word) or next(iter(get_close_matches(word, names, 1, 0.6)), None)
+    near = near if near is None or near in METRICS else ALIASES.get(near, near)
+    return f"did you mean {near!r}? {start.capitalize()}" if near in names else start

@@ -15,6 +15,7 @@ from scipy.stats import qmc
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
 from foldwise.tuning.descent import Box, descend
@@ -209,8 +210,8 @@ class BoundGradient:
         if not any(varied):
             raise InputError(
                 "gradient search needs a parameter with bounds, such as Float(0.001, 1000, log=True), in which the "
-                f"loss of {kind_of(self.data.estimator)} is smooth. The space has "
-                f"{', '.join(one.name for one in space.columns) or 'no parameter'}, but none of this kind.",
+                f"loss of {kind_of(self.data.estimator)} is smooth, but the space has "
+                f"{f'only {listing([one.name for one in space.columns])}' if space.columns else 'no parameters'}.",
                 f"gradients are known for {smooth_catalog()}. strategy='bayesian', 'evolutionary' or 'random' works "
                 "with any estimator.",
             )
