@@ -319,7 +319,7 @@ NUMBERS = np.random.default_rng(0).normal(size=100)
     ("given", "asked", "says"),
     [
         (table(x=NUMBERS, y=[f"n{i % 41}" for i in range(100)]), {}, "too many distinct values for classes"),
-        (table(x=NUMBERS, y=["a"] * 100), {}, "the same 'y'"),
+        (table(x=NUMBERS, y=["a"] * 100), {}, "same value in all rows: 'a'"),
         (table(x=[1, 2, 3], y=["a", "b", "a"]), {}, "needs at least 8 rows"),
         (table(x=NUMBERS, z=["a", "b"] * 50), {}, "no column 'y'"),
         (table(x=NUMBERS, y=["a", None] * 50), {}, "'y' is missing in 50 of 100 rows"),
