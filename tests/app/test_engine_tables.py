@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import psycopg
 import pytest
+from sklearn.base import clone
 from typer.main import get_command
 
 import foldwise
@@ -21,7 +22,10 @@ from foldwise.engines import table_of
 from foldwise.engines.drawing import draw
 from foldwise.errors import EngineError
 from tests.app.command_line import WEATHER, ask, refused
+from tests.app.enlarging.large_tables import large_table
+from tests.app.fakes import fake_runs
 from tests.engines.conftest import loader
+from tests.engines.conftest import spark_interpreter as spark_interpreter
 from tests.engines.tables import mixed_table
 from tests.slow import slow
 
@@ -79,6 +83,28 @@ def test_a_run_on_a_folder_that_is_too_large(tmp_path: Path, monkeypatch: pytest
     assert high - low == pytest.approx(2 * 1.96 * losses.std(ddof=1) / np.sqrt(600), rel=0.02)
     assert run.facts["headline"]["estimate"]["value"] == run.estimate.value
     assert "600 rows of the table that are not in the sample" in run.estimate.method
+
+
+@pytest.mark.slow
+def test_a_run_on_a_table_of_spark(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    frame = large_table(4_000).drop("label")
+    monkeypatch.setattr(engine_tables, "memory_bytes", lambda: 20 * 16 * frame.width * 1_200)
+    request.getfixturevalue("spark_interpreter")
+    with loader("spark", request, tmp_path) as load, fake_runs(1.0):
+        run = foldwise.fit(load(frame), target="amount", budget=30, models=["ridge"], n_jobs=1)
+    kept_out = run.task.large.drawn.kept_out
+    assert run.task.large.drawn.sample.height < 1_500
+    known = frame.join(kept_out, on="skewed", how="anti")
+    for one, member in zip(run.facts["final"]["members"], run.model.members, strict=True):
+        assert (one["rows"], one["only_sample"]) == (4_000 - kept_out.height, "")
+        prepare, X = member["prepare"], run.task.test.X
+        local = clone(member["model"]).fit(prepare.transform(known), known["amount"].to_numpy())
+        np.testing.assert_allclose(member.predict(X), local.predict(prepare.transform(X)), rtol=1e-10)
+    words = " ".join(str(run).split())
+    assert f"was trained on {4_000 - kept_out.height:,} rows" in words
+    assert f"It was tested on {run.task.test.X.height:,} other rows" in words
 
 
 @pytest.mark.slow

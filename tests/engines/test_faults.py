@@ -196,26 +196,67 @@ def test_others_change_cells_meanwhile(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("spark_interpreter")
 def test_spark_notices_changed_counts(
     monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Spark has no snapshot of a table, but the rows of the classes are counted again by each statement."""
+    """Spark has no snapshot of a table in memory, but each statement counts the rows of the classes again."""
     with loader("spark", request, tmp_path) as load:
-        table, more = load(mixed_table(100)), load(mixed_table(101))
-        session = table.get_backend()._session
+        backend = load(mixed_table(10)).get_backend()
+        parts = [backend._session.createDataFrame(mixed_table(n).to_arrow()) for n in (100, 101)]
 
-        def become(source: Any) -> None:
-            session.table(source.get_name()).createOrReplaceTempView("changing")
+        def become(n_rows: int) -> None:
+            parts[n_rows - 100].createOrReplaceTempView("changing")
 
         for after in (1, 2, 3):
-            become(table)
-            changing = table.get_backend().table("changing")
+            become(100)
+            changing = backend.table("changing")
             assert facts_of(changing, "label").n_rows == 100
-            ChangesAfter(monkeypatch, lambda: become(more), after)
+            ChangesAfter(monkeypatch, lambda: become(101), after)
             with pytest.raises(EngineError, match="changed while it was read"):
                 facts_of(changing, "label")
             monkeypatch.undo()
         assert facts_of(changing, "label").n_rows == 101
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["cells", "another file", "a file less"])
+@pytest.mark.usefixtures("spark_interpreter")
+def test_spark_notices_changed_files(
+    change: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The rows of all classes and folds stay as many as before, so that counts tell nothing."""
+    frame, folder = mixed_table(100), tmp_path / "a {b} [c] 100%"  # special in patterns and addresses
+    changed = frame.with_columns(pl.col("far") + 1)
+    folder.mkdir()
+    with loader("spark", request, tmp_path) as load:
+        backend = load(frame).get_backend()
+        session = backend._session
+        for part in range(2):
+            frame[50 * part : 50 * part + 50].write_parquet(folder / f"{part}.parquet")
+        given = session.read.option("__globPaths__", "false").parquet(str(folder))
+        given.createOrReplaceTempView("changing")
+        table = backend.table("changing")
+        assert_same_facts(facts_of(table, "label"), frame)  # nothing changes
+
+        def act() -> None:
+            if change == "cells":
+                changed[50:].write_parquet(folder / "1.parquet")
+            elif change == "another file":
+                (folder / "1.parquet").unlink()
+                changed[50:].write_parquet(folder / "2.parquet")
+                session.catalog.refreshTable("changing")
+            else:
+                (folder / "1.parquet").unlink()
+
+        ChangesAfter(monkeypatch, act, 2)
+        with pytest.raises(EngineError, match="changed while it was read"):
+            facts_of(table, "label")
+        monkeypatch.undo()
+        if change == "cells":
+            assert_same_facts(facts_of(table, "label"), pl.concat([frame[:50], changed[50:]]))
+            changed.write_parquet(folder / "2.parquet")  # not part of the table, until it is refreshed
+            assert facts_of(table, "label").n_rows == 100
 
 
 @contextlib.contextmanager

@@ -32,6 +32,8 @@ class Asker:
         (None), if they were added to it.
     temporary : str or None
         Name of a temporary table that was made.
+    is_prepared : bool
+        Whether statements see the same rows, because `prepared` was entered.
     """
 
     def __init__(self, table: Any) -> None:
@@ -51,12 +53,20 @@ class Asker:
         self.statements: list[str] = []
         self.known: dict[int | None, str] = {}
         self.temporary: str | None = None
+        self.is_prepared = False
 
     @contextmanager
     def prepared(self) -> Iterator[None]:
-        """Prepare the connection, and restore its settings afterwards."""
-        with self.kind.prepared(self.connection):
+        """Prepare the connection, and restore its settings afterwards, unless it is prepared already."""
+        if self.is_prepared:
             yield
+            return
+        self.is_prepared = True
+        try:
+            with self.kind.prepared(self.connection, self.table):
+                yield
+        finally:
+            self.is_prepared = False
 
     def ask(self, expression: Any) -> pl.DataFrame:
         """Run an expression and return its rows."""

@@ -21,6 +21,7 @@ from foldwise.engines.checks import check_there, decide_task
 from foldwise.engines.free_names import free_name
 from foldwise.engines.hashing import cut_out, md5_of, ordered, ordered_literal
 from foldwise.engines.key_folds import LARGEST, WIDTH, as_digits
+from foldwise.engines.spark_tables import spark_batches
 from foldwise.errors import InputError
 
 SPARE = 1.15  # how many more rows are drawn than needed, from which the strata are filled
@@ -191,6 +192,8 @@ def row_batches(table: Any, size: int) -> Iterator[pl.DataFrame]:
     with asker.prepared(), engine_errors(f"{asker.kind.label} could not run a statement"):
         if asker.kind.name == "duckdb":  # ibis 12 calls a method that DuckDB 2 no longer has
             batches = asker.connection.con.sql(asker.compile(table)).to_arrow_reader(size)
+        elif asker.kind.name == "pyspark":
+            batches = spark_batches(asker.connection, table)
         else:
             batches = asker.connection.to_pyarrow_batches(table, chunk_size=size)
         with closing(batches):  # also if the caller stops early: DuckDB runs no other statement before

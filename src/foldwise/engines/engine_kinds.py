@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
+from foldwise.engines.spark_tables import FileState, spark_files
 from foldwise.errors import EngineError, InputError
 
-Preparation = Callable[[Any], Any]  # an Ibis connection to a context manager
+Preparation = Callable[[Any, Any], Any]  # an Ibis connection, and a table of it, to a context manager
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,12 @@ class EngineKind:
     collected: str = ""  # SQL of rows of named cells as JSON, where one scan can return them beside grouping sets
     fence: str = ""  # ends a subquery whose columns are not to be computed again for each use
     has_nan: bool = True  # SQLite stores NaN as NULL
-    prepared: Preparation = lambda connection: nullcontext()
+    prepared: Preparation = lambda connection, table: nullcontext()
+    files: Callable[[Any, Any], tuple[FileState, ...]] = lambda connection, table: ()  # behind a table of a connection
 
 
 @contextmanager
-def duckdb_snapshot(connection: Any) -> Iterator[None]:
+def duckdb_snapshot(connection: Any, table: Any) -> Iterator[None]:
     """Let all statements see the same rows: by a transaction, and by looking whether files changed.
 
     DuckDB also has to ignore the statistics of Parquet files, from which version 2.0.0 concludes that there is no NaN.
@@ -49,10 +51,10 @@ def duckdb_snapshot(connection: Any) -> Iterator[None]:
     raw.execute(f"set {name}='{both}'")
     if is_first:
         raw.execute("begin transaction")
-    files = file_states(connection)
+    files = duckdb_files(connection, table)
     try:
         yield
-        if file_states(connection) != files:
+        if duckdb_files(connection, table) != files:
             refuse_change()
     finally:
         if is_first:
@@ -78,14 +80,14 @@ def in_transaction(raw: Any) -> bool:
 FILES_READ: WeakKeyDictionary[Any, tuple[Path, ...]] = WeakKeyDictionary()  # by connection of DuckDB
 
 
-def file_states(connection: Any) -> list[tuple[int, int, int]]:
+def duckdb_files(connection: Any, table: Any) -> tuple[FileState, ...]:
     """Return what tells whether the files behind a connection changed: inode, size and time of the last change."""
     found = [path.stat() for path in FILES_READ.get(connection, ()) if path.exists()]
-    return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+    return tuple((one.st_ino, one.st_size, one.st_mtime_ns) for one in found)
 
 
 @contextmanager
-def postgres_snapshot(connection: Any) -> Iterator[None]:
+def postgres_snapshot(connection: Any, table: Any) -> Iterator[None]:
     """Let all statements see the rows of one moment, unless the caller is in a transaction of their own."""
     raw = connection.con
     if raw.info.transaction_status.name != "IDLE":
@@ -100,7 +102,7 @@ def postgres_snapshot(connection: Any) -> Iterator[None]:
 
 
 @contextmanager
-def sqlite_snapshot(connection: Any) -> Iterator[None]:
+def sqlite_snapshot(connection: Any, table: Any) -> Iterator[None]:
     """Give SQLite the function md5, and let all statements see the same rows: others cannot write meanwhile."""
     raw = connection.con
     raw.create_function("md5", 1, hex_md5, deterministic=True)
@@ -112,6 +114,20 @@ def sqlite_snapshot(connection: Any) -> Iterator[None]:
     finally:
         if is_first and raw.in_transaction:
             raw.rollback()
+
+
+@contextmanager
+def spark_snapshot(connection: Any, table: Any) -> Iterator[None]:
+    """Look whether files changed, because Spark has no snapshot of a table. Then a statement may also have failed."""
+    files = spark_files(connection, table)
+    try:
+        yield
+    except EngineError:
+        if files and spark_files(connection, table) != files:
+            refuse_change()
+        raise
+    if files and spark_files(connection, table) != files:
+        refuse_change()
 
 
 def refuse_change() -> NoReturn:
@@ -139,6 +155,7 @@ ENGINES = {
             one_scan=True,
             shares_terms=True,
             prepared=duckdb_snapshot,
+            files=duckdb_files,
         ),
         EngineKind(
             "postgres",
@@ -160,6 +177,8 @@ ENGINES = {
             columnar=False,
             collected="to_json(collect_list(named_struct({cells})) FILTER (WHERE drawn),"
             " map('ignoreNullFields', 'false'))",
+            prepared=spark_snapshot,
+            files=spark_files,
         ),
         EngineKind(
             "sqlite",

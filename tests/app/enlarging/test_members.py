@@ -46,6 +46,7 @@ from tests.app.enlarging.large_tables import (
 )
 from tests.app.fakes import fake_runs
 from tests.engines.conftest import loader
+from tests.engines.conftest import spark_interpreter as spark_interpreter
 from tests.slow import slow
 
 
@@ -195,17 +196,21 @@ def test_training_stops_at_the_deadline(rows: TrainingRows, model: str) -> None:
     assert len(n_trees) == 3
 
 
-@pytest.mark.parametrize("engine", ["postgres", *slow("sqlite")])
+@pytest.mark.parametrize("engine", ["postgres", *slow("sqlite", "spark")])
 def test_other_engines(
     engine: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     frame = large_table(4_000).drop("amount").with_columns(pl.col("skewed").round(2) + pl.arange(4_000) * 1e-6)
     small_memory(monkeypatch, frame.width, 1_000)
     monkeypatch.setattr(boosters, "memory_share", lambda: 10**9)
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
     with loader(engine, request, tmp_path) as load:
         rows = training_rows(load(frame), "label")
         kept_out = keys(rows.kept_out)
-        member = fitted_member(rows, "naive_bayes", model__families={"wide": "gaussian", "skewed": "binned"})
+        # quantiles take Spark a quarter of a minute; they are tested with its facts
+        families = {"wide": "gaussian", "skewed": "gaussian" if engine == "spark" else "binned"}
+        member = fitted_member(rows, "naive_bayes", model__families=families)
         model, n_rows = bayes_from_facts(member, rows)
         assert n_rows == rows.n_rows == 4_000 - len(kept_out)
         wanted = frame.filter(~pl.col("skewed").is_in(list(kept_out)))["label"].value_counts().sort("label")
@@ -270,6 +275,25 @@ def test_what_counts_as_a_change(engine: str, change: str, request: pytest.Fixtu
             other.execute(CHANGES[change].format(table=table.get_name()))
         assert by_class.has_changed(table)
         assert by_value.has_changed(table) or change == "another class"
+
+
+@pytest.mark.slow
+def test_files_of_spark_that_change(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """A table in memory has none, so that its rows are counted."""
+    with loader("spark", request, tmp_path) as load:
+        table = load(large_table(100))
+        session = table.get_backend()._session
+        [folder] = [one for one in tmp_path.iterdir() if one.is_dir()]
+        state = TableState.of(table, "label", None)
+        assert not state.has_changed(table)
+        large_table(100)[:50].reverse().write_parquet(folder / "0.parquet")  # the same facts
+        assert state.has_changed(table)
+        for rows in (large_table(100), large_table(101)):
+            session.createDataFrame(rows.to_arrow()).createOrReplaceTempView("in_memory")
+            table = table.get_backend().table("in_memory")
+            if rows.height == 100:
+                state = TableState.of(table, "label", None)
+            assert state.has_changed(table) is (rows.height == 101)
 
 
 def test_files_that_change(tmp_path: Path) -> None:

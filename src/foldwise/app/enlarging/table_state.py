@@ -11,7 +11,7 @@ from typing import Any
 
 from foldwise.engines.asking import Asker
 from foldwise.engines.checks import check_there, decide_task
-from foldwise.engines.engine_kinds import file_states
+from foldwise.engines.spark_tables import FileState
 from foldwise.engines.statements import number
 
 MOST_COLUMNS = 30  # that are counted, so that this is one statement
@@ -23,7 +23,7 @@ class TableState:
 
     target: str
     by_class: bool
-    files: tuple[tuple[int, int, int], ...]  # inode, size and time of the last change of each file
+    files: tuple[FileState, ...]  # size and time of the last change of each file
     counts: tuple[
         str, ...
     ]  # of each class: rows, present cells, smallest and largest numbers; of a table of files none
@@ -34,7 +34,7 @@ class TableState:
         """Look at a table for the first time."""
         start, asker = time.monotonic(), Asker(table)
         check_there([target], table.columns)
-        if files := tuple(file_states(asker.connection)):
+        if files := asker.kind.files(asker.connection, table):
             return cls(target, False, files, (), time.monotonic() - start)
         by_class = decide_task(asker, target, task) == "classification"
         return cls(target, by_class, (), counts_of(asker, target if by_class else None), time.monotonic() - start)
@@ -43,7 +43,7 @@ class TableState:
         """Look at the table again, and say whether anything differs."""
         asker = Asker(table)
         if self.files:
-            return tuple(file_states(asker.connection)) != self.files
+            return asker.kind.files(asker.connection, table) != self.files
         return counts_of(asker, self.target if self.by_class else None) != self.counts
 
 
