@@ -71,7 +71,6 @@ def test_the_statements_can_be_run_again(request: pytest.FixtureRequest, tmp_pat
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (RidgeClassifier(), "must be NaiveBayes, LinearRegression or Ridge, got RidgeClassifier"),
         (SVR(), "SVR cannot be fitted to facts, because it needs more than counts and sums"),
         (LogisticRegression(), "LogisticRegression cannot be fitted to facts"),
     ],
@@ -149,11 +148,18 @@ def test_the_bits_of_folds_are_dropped(request: pytest.FixtureRequest, tmp_path:
         raw.execute("rollback")
 
 
-@pytest.mark.parametrize("metric", ["accuracy", *slow("brier_score")])
-def test_other_metrics(metric: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("engine", "metric"),
+    [
+        ("duckdb", "accuracy"),
+        ("postgres", "accuracy"),
+        *slow(("duckdb", "brier_score"), ("postgres", "brier_score"), ("sqlite", "accuracy")),
+    ],
+)
+def test_other_metrics(engine: str, metric: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     frame = mixed_table(500)
     folds = KeyFolds("id", 3, 2)
-    with loader("duckdb", request, tmp_path) as load:
+    with loader(engine, request, tmp_path) as load:
         found = nested_in_engine(
             NaiveBayes(families={"whole": "binned"}, column_weights={"color": 0.5}, temperature=2.0),
             [{}], load(frame), "label", key="id", outer=3, inner=2, metric=metric, values=["whole"], sample=250,
@@ -190,6 +196,70 @@ def test_ridge_from_gram_matrices(engine: str, request: pytest.FixtureRequest, t
     assert found.sample_rows is None
     # rows and key, which DuckDB reads on its own; pivots from 1,000 rows; sums; products
     assert len(found.statements) == (5 if engine == "duckdb" else 4)
+
+
+@pytest.mark.parametrize(
+    ("engine", "classes"),
+    [
+        ("duckdb", "three"),
+        ("duckdb", "two"),
+        ("sqlite", "one is missing from a fold"),
+        ("postgres", "one is missing from a fold"),
+        *slow(("duckdb", "one is missing from a fold"), ("postgres", "three"), ("spark", "one is missing from a fold")),
+    ],
+)
+def test_ridge_classifier(engine: str, classes: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Its models come from sums of products, and its accuracy from scores of rows."""
+    frame, folds = mixed_table(800), KeyFolds("id", 3, 2, 1)
+    assigned = folds.assign(frame["id"].to_list())
+    label = {
+        "three": frame["label"].to_numpy(),
+        "two": frame["label"].to_numpy() == "no",
+        "one is missing from a fold": np.where(
+            (assigned[:, 0] == 1) & (np.arange(800) % 4 == 0), "a rare class", np.where(frame["flag"], "yes", "no")
+        ),
+    }[classes]
+    noise = np.random.default_rng(0).normal(size=(2, 800)) + (label == label[0])
+    frame = frame.with_columns(label=pl.Series(label.tolist()), here=noise[0], there=noise[1] * 1e-3)
+    names, settings = ["far", "whole", "here", "there"], [{"alpha": 1e-3}, {"alpha": 1e4}]
+    if engine == "spark":  # it would compile a program for each statement
+        request.getfixturevalue("spark_interpreter")
+    with loader(engine, request, tmp_path) as load:
+        found = nested_in_engine(
+            RidgeClassifier(), settings, load(frame), "label",
+            columns=names, key="id", outer=3, inner=2, seed=1, sample=400,
+        )  # fmt: skip
+    X, y = frame.select(names).to_numpy() - [1e8, 0, 0, 0], frame["label"].to_numpy()  # scikit-learn would lose digits
+    sampled = folds.sampled(frame["id"].to_list(), 0.5)
+
+    def right(setting: Any, train: Any, test: Any) -> Any:
+        return RidgeClassifier(**setting).fit(X[train], y[train]).predict(X[test]) == y[test]
+
+    every = []
+    for o in range(3):
+        rest, parts = assigned[:, 0] != o, [assigned[:, 1] == i for i in range(2)]
+        inner = [
+            np.concatenate([right(one, rest & ~part, rest & part & sampled) for part in parts]).mean()
+            for one in settings
+        ]
+        assert found.inner_scores[o] == pytest.approx(inner, abs=1e-12)
+        assert found.best_params[o] == settings[int(np.argmax(inner))]
+        every.append(right(found.best_params[o], rest, ~rest))
+        assert found.fold_scores[o] == pytest.approx(every[-1].mean(), abs=1e-12)
+    assert (found.metric, found.sample_rows, found.n_rows) == ("accuracy", int(sampled.sum()), 800)
+    whole = np.concatenate(every)
+    assert found.standard_error == pytest.approx(whole.std() / np.sqrt(800))
+    assert found.score == pytest.approx(whole.mean())
+    assert 0.5 < whole.mean() < 0.95
+    assert len(found.missing_classes) == (classes == "one is missing from a fold")
+
+
+def test_metrics_of_classifiers_without_probabilities(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """They are refused before any statement is run: the column of the target does not even exist."""
+    with loader("duckdb", request, tmp_path) as load:
+        for metric in ("log_loss", "brier"):
+            with pytest.raises(InputError, match=f"'{metric}' needs probabilities, which RidgeClassifier does not"):
+                nested_in_engine(RidgeClassifier(), [{}], load(mixed_table(50)), "nothing", key="id", metric=metric)
 
 
 TWO = {"log_loss": "log_loss", "brier": "brier_score", "neg_brier_score": "brier_score", "accuracy": "accuracy"}

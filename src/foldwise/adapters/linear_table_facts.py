@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from typing import Any
@@ -14,6 +15,9 @@ from sklearn.linear_model import LinearRegression, Ridge, RidgeClassifier
 
 from foldwise.adapters.linear_facts import NormalEquations, TrainingFacts
 from foldwise.arrays import Floats
+from foldwise.engines.asking import Asker
+from foldwise.engines.score_query import IMPOSSIBLE, ScoreQuery
+from foldwise.engines.statements import number
 from foldwise.engines.table_facts import CellFacts, TableFacts
 from foldwise.errors import InputError
 from foldwise.summaries.gram import Gram
@@ -120,3 +124,27 @@ def squared_error(model: Any, facts: TableFacts) -> float:
     direction = np.append(-np.asarray(model.coef_, dtype=np.float64), 1.0)
     bias = float(direction @ gram.mean) - float(model.intercept_)
     return float(direction @ gram.products @ direction) + gram.weight * bias**2
+
+
+def scores_by_fold(models: Sequence[Any], asker: Asker, fold: str, label: str, classes: NDArray[Any]) -> str:
+    """Return a query of class, fold and scores of classes, each row by the classifier of its fold: columns j0, j1, …
+
+    The class with the largest score is predicted, and the first of them if scores are equal.
+    """
+    query = ScoreQuery(asker, fold, label, classes)
+    names = models[0].feature_names_in_.tolist()
+    query.cells |= {f"x{j}": number(asker, asker.table[name]) for j, name in enumerate(names)}
+    return query.written([linear_scores(model, query) for model in models])
+
+
+def linear_scores(model: Any, query: ScoreQuery) -> list[str]:  # (K,)
+    """Write the score of each class; of two, the first one has the score 0. Classes without training rows have none."""
+    coef = np.atleast_2d(model.coef_)
+    intercept = np.broadcast_to(np.ravel(model.intercept_), len(coef))
+    sums = [
+        " + ".join([query.literal(constant), *(f"{query.literal(b)} * x{j}" for j, b in enumerate(own))])
+        for own, constant in zip(coef.tolist(), intercept.tolist(), strict=True)
+    ]
+    present = sums if len(sums) > 1 else [query.literal(0.0), *sums]
+    known = dict(zip(model.classes_.tolist(), present, strict=True))
+    return [known.get(one, query.literal(IMPOSSIBLE)) for one in query.classes.tolist()]

@@ -1,8 +1,4 @@
-"""The joint log-probabilities of naive Bayes as a query of an engine, so that rows are scored where they are.
-
-The query is written as text: Ibis takes half a minute to compile thousands of terms. It contains only internal names,
-numbers, and categories that are quoted by sqlglot.
-"""
+"""The joint log-probabilities of naive Bayes as a query of an engine, so that rows are scored where they are."""
 
 from __future__ import annotations
 
@@ -20,11 +16,11 @@ from foldwise.bayes.families.gaussian import GaussianLikelihood
 from foldwise.bayes.finished import FinishedModel
 from foldwise.bayes.weighting import WeightedLikelihood, scale_tables
 from foldwise.engines.asking import Asker
+from foldwise.engines.score_query import IMPOSSIBLE, ScoreQuery
 from foldwise.engines.small_tables import values_query
 from foldwise.engines.statements import level, level_type, number
 from foldwise.errors import InputError
 
-IMPOSSIBLE = -1e300
 LEVEL_TYPES: dict[Any, Any] = {pl.String: str, pl.Int64: int, pl.Float64: float}
 MOST_SHIFT = 100.0  # squared distance of two means, in variances, up to which a polynomial loses two digits at most
 
@@ -38,13 +34,11 @@ def joint_by_fold(models: Sequence[FinishedModel], asker: Asker, fold: str, labe
     return JointQuery(models, asker, fold, label).text()
 
 
-class JointQuery:
+class JointQuery(ScoreQuery):
     """The parts of the query: the cells of all rows, one small table per categorical column, and the terms.
 
     Attributes
     ----------
-    cells : dict of str to expression
-        The cells that terms refer to, by internal name.
     kinds : dict of str to str
         Whether these cells are "number", "text" or "flag".
     levels : dict of str to list of DataFrame
@@ -52,8 +46,8 @@ class JointQuery:
     """
 
     def __init__(self, models: Sequence[FinishedModel], asker: Asker, fold: str, label: str) -> None:
-        self.models, self.asker, self.fold, self.label = models, asker, fold, label
-        self.cells: dict[str, Any] = {}
+        super().__init__(asker, fold, label, models[0].classes)
+        self.models = models
         self.levels: dict[str, list[pl.DataFrame]] = {}
         self.kinds: dict[str, str] = {}
         self._names: dict[tuple[str, str], str] = {}
@@ -61,19 +55,7 @@ class JointQuery:
     def text(self) -> str:
         """Write the query."""
         by_model = [self.scores(o, model) for o, model in enumerate(self.models)]
-        cases = []
-        for c in range(len(self.models[0].classes)):  # engines evaluate only the branch of a case that applies
-            branches = " ".join(f"WHEN {o} THEN {scores[c]}" for o, scores in enumerate(by_model))
-            cases.append(f"CASE base.fold {branches} END AS j{c}")
-        columns, fence = ", ".join(["label", "base.fold AS fold", *cases]), self.asker.kind.fence
-        return f"SELECT {columns} FROM ({self.base()} {fence}) AS base {self.joins()} {fence}"
-
-    def base(self) -> str:
-        """Write the query of the class, the fold and the cells of all rows."""
-        table = self.asker.table
-        cases = [(table[self.label] == label, c) for c, label in enumerate(self.models[0].classes.tolist())]
-        index = self.asker.ibis.cases(*cases).cast("int64")
-        return self.asker.compile(table.select(label=index, fold=table[self.fold].cast("int64"), **self.cells))
+        return self.written(by_model, self.joins())
 
     def joins(self) -> str:
         """Write the joins with the logarithms of all categories, by level and fold."""
@@ -110,10 +92,6 @@ class JointQuery:
         temperature = finished.setting.temperature
         joint = [" + ".join(own) for own in terms]
         return joint if temperature == 1 else [f"({one}) / {self.literal(temperature)}" for one in joint]
-
-    def literal(self, value: float) -> str:
-        """Write a constant of exactly this value."""
-        return f"CAST('{float(value)!r}' AS {self.asker.kind.float_type})"
 
     def column_terms(self, o: int, likelihood: Any, present: NDArray[np.bool_]) -> list[list[str]]:  # (d, classes)
         """Write the log-likelihoods of each column minus that of the first class, for the other classes with rows."""

@@ -27,7 +27,7 @@ from foldwise.evaluation.metrics.metric import Metric, StoredBatch
 from foldwise.evaluation.metrics.probabilities import LARGEST_LOG_LOSS, log_losses_of_logs
 from foldwise.evaluation.metrics.registry import find_metric, is_metric
 from foldwise.evaluation.tables import number
-from foldwise.folds.fitting_facts import fit_facts, needs_grams, squared_error
+from foldwise.folds.fitting_facts import fit_facts, needs_grams, scores_by_fold, squared_error
 from foldwise.folds.protocol import Answer
 from foldwise.folds.tolerance import first_best
 
@@ -37,6 +37,7 @@ JOINT_NAME = re.compile(f'[`"]?{JOINT}[`"]?(?= )|[`"]?{JOINT}[`"]?(?=\\))')
 LEAST_EXPONENT = -650.0  # PostgreSQL raises an error if exp is too small for a float
 # the metrics of the registry that an engine computes; the first is the default
 CLASS_METRICS = ("log_loss", "brier_score", "accuracy")
+LABEL_METRICS = ("accuracy",)
 VALUE_METRICS = ("root_mean_squared_error", "mean_squared_error")
 
 
@@ -141,7 +142,7 @@ def nested_in_engine(
 
     Parameters
     ----------
-    estimator : NaiveBayes, LinearRegression or Ridge
+    estimator : NaiveBayes, LinearRegression, Ridge or RidgeClassifier
         The estimator.
     settings : mapping or list of dict
         A grid of parameter values, or all settings.
@@ -157,6 +158,7 @@ def nested_in_engine(
         Number of outer and inner folds.
     metric : {"log_loss", "brier_score", "accuracy"} or {"root_mean_squared_error", "mean_squared_error"}, optional
         Name or alias, such as "rmse". Default: "log_loss" for classes, "root_mean_squared_error" for a quantity.
+        `RidgeClassifier` has no probabilities, so its metric is "accuracy".
     values : list of str, default ()
         Numeric columns whose distinct values are counted, for the family "binned".
     sample : int, default 20,000
@@ -189,8 +191,9 @@ def nested_in_engine(
     which is the only part of the table that leaves the engine. The chosen models are scored on all rows by generated
     SQL.
 
-    A linear model needs three scans as well, and four on DuckDB. Sums of products replace the scores of rows, because
-    the squared error follows from the Gram matrices of the test folds. So no rows leave the engine.
+    A linear model of a quantity needs three scans as well, and four on DuckDB. Sums of products replace the scores of
+    rows, because the squared error follows from the Gram matrices of the test folds. So no rows leave the engine.
+    `RidgeClassifier` needs both sums of products and the scores of rows.
     """
     asker = Asker(table)
     with asker.prepared():  # all statements see the same rows
@@ -215,18 +218,12 @@ def nested_on_snapshot(
 ) -> EngineNestedResult:
     """Do the work of `nested_in_engine`."""
     is_quantity, is_linear = is_regressor(estimator), needs_grams(estimator)
-    if is_linear and not is_quantity:
-        raise InputError(
-            f"the estimator must be NaiveBayes, LinearRegression or Ridge, got {type(estimator).__name__}. Metrics of "
-            "classes need predictions for rows, and an engine computes them for naive Bayes only.",
-            "use NaiveBayes.",
-        )
     found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
-    scored = metric_of(metric, VALUE_METRICS if is_quantity else CLASS_METRICS)
+    scored = metric_of(metric, VALUE_METRICS if is_quantity else LABEL_METRICS if is_linear else CLASS_METRICS)
     task = "regression" if is_quantity else "classification"
-    wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_linear else sample)
+    wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_quantity else sample)
     facts, rows = facts_and_sample(asker, target, wanted)
     if is_quantity:
         return nested_of_sums(estimator, found, facts, scored)
@@ -236,6 +233,11 @@ def nested_on_snapshot(
 def metric_of(name: str | None, known: Sequence[str]) -> Metric:
     """Look up a metric that can be computed inside an engine."""
     asked = known[0] if name is None else name
+    if known == LABEL_METRICS and is_metric(asked) and find_metric(asked).name in CLASS_METRICS[:-1]:
+        raise InputError(
+            f"metric {name!r} needs probabilities, which RidgeClassifier does not have.",
+            "use metric='accuracy', or NaiveBayes.",
+        )
     if not is_metric(asked) or find_metric(asked).name not in known:
         raise InputError(f"metric must be one of {', '.join(known)} for this target; got {name!r}.")
     return find_metric(asked)
@@ -278,7 +280,7 @@ def target_variance(facts: TableFacts) -> float:
 
 @dataclass(frozen=True)
 class ClassStudy:
-    """Nested scores of naive Bayes."""
+    """Nested scores of a classifier: naive Bayes, or a linear model that has no probabilities."""
 
     estimator: Any
     settings: tuple[dict[str, Any], ...]
@@ -354,8 +356,11 @@ class ClassStudy:
                     continue
                 train, rest = self.facts.train(o, i), X[test]
                 for s, setting in enumerate(self.settings):  # in one thread: two would wait for the interpreter's lock
-                    logs = self._model(train, setting).predict_log_proba(rest)
-                    parts[s].append(row_scores(logs, y[test], self.metric))
+                    model = self._model(train, setting)
+                    if hasattr(model, "predict_log_proba"):
+                        parts[s].append(row_scores(model.predict_log_proba(rest), y[test], self.metric))
+                    else:
+                        parts[s].append((model.predict(rest) == classes[y[test]]).astype(np.float64))
             losses.append(parts)
         means = np.array([[np.concatenate(one).mean() for one in parts] for parts in losses])
         errors = [[np.concatenate(one).std(ddof=1) / np.sqrt(sum(map(len, one))) for one in p] for p in losses]
@@ -365,8 +370,9 @@ class ClassStudy:
         """Sum the scores of all rows, each by the model of its outer fold."""
         fold = free_name("(fold)", self.asker.table.columns)
         folded = self.asker.table.mutate(**{fold: fold_of(self.asker, self.folds, OUTER, self.folds.outer)})
-        joint = models[0].joint_by_fold(models, self.asker.over(folded), fold, self.facts.target)
-        n_classes = len(models[0].classes_)
+        assert self.facts.classes is not None
+        n_classes = len(self.facts.classes)
+        joint = scores_by_fold(models, self.asker.over(folded), fold, self.facts.target, self.facts.classes)
         schema = {"label": "int64", "fold": "int64", **{f"j{c}": "float64" for c in range(n_classes)}}
         scored = summed(self.asker.ibis, self.asker.query(JOINT, schema), n_classes, self.metric.name)
         outer = self.asker.compile(scored)
@@ -386,6 +392,8 @@ def row_scores(logs: NDArray[np.float64], y: NDArray[np.intp], metric: Metric) -
 def summed(ibis: Any, joint: Any, n_classes: int, metric: str) -> Any:
     """Sum the scores of rows by fold, from the joint log-probabilities of the classes in columns j0, j1, …
 
+    For the accuracy, any scores will do of which that of the predicted class is the largest.
+
     The scores are those of the registry in SQL; tests compare them.
     """
     names = [f"j{c}" for c in range(n_classes)]
@@ -397,7 +405,7 @@ def summed(ibis: Any, joint: Any, n_classes: int, metric: str) -> Any:
     whole = topped.mutate(total=reduce(lambda a, b: a + b, [power(topped[name] - topped.top) for name in names]))
     if metric == "accuracy":
         first = ibis.cases(*[(whole[name] == whole.top, c) for c, name in enumerate(names)])  # of equal scores
-        score = (first == whole.label).cast("float64")
+        score = ibis.ifelse(first == whole.label, 1.0, 0.0).cast("float64")  # PostgreSQL does not cast booleans
     else:
         own = ibis.cases(*[(whole.label == c, whole[name]) for c, name in enumerate(names)])
         if metric == "log_loss":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from foldwise.engines.asking import Asker
 from foldwise.engines.table_facts import TableFacts
 from foldwise.folds.model_session import ModelSession
 from foldwise.folds.protocol import FoldSession, Params
@@ -58,6 +59,9 @@ class FitsFacts(Protocol):
 
     def fit_facts(self, facts: TableFacts) -> Any:
         """Fit to facts about the training rows, without reading a row."""
+
+    def joint_by_fold(self, models: Sequence[Any], asker: Asker, fold: str, label: str) -> str:
+        """A query with the joint log-probabilities of all rows, each by the model of its fold."""
 
 
 @runtime_checkable

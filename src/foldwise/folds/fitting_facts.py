@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.base import clone
 
+from foldwise.engines.asking import Asker
 from foldwise.engines.table_facts import TableFacts
 from foldwise.errors import InputError
 from foldwise.folds.abilities import FitsFacts
@@ -59,3 +62,30 @@ def needs_grams(estimator: Any) -> bool:
 def squared_error(model: Any, facts: TableFacts) -> float:
     """Return the sum of squared errors of a linear model on the rows of these facts, without reading them."""
     return float(import_module(SHIPPED).squared_error(model, facts))
+
+
+def scores_by_fold(models: Sequence[Any], asker: Asker, fold: str, label: str, classes: NDArray[Any]) -> str:
+    """Return a query of an engine with the scores of all rows, each by the classifier of its fold.
+
+    Parameters
+    ----------
+    models : sequence of classifiers
+        One classifier for each fold, fitted to facts.
+    asker : Asker
+        The table whose rows are scored, and its engine.
+    fold : str
+        Name of the column with the index of the model of each row.
+    label : str
+        Name of the target.
+    classes : ndarray
+        All classes, sorted.
+
+    Returns
+    -------
+    str
+        A query with the columns label (the index of the class), fold, and j0, j1, …: one per class. The class with the
+        largest score is predicted.
+    """
+    if isinstance(models[0], FitsFacts):
+        return str(models[0].joint_by_fold(models, asker, fold, label))
+    return str(import_module(SHIPPED).scores_by_fold(models, asker, fold, label, classes))
