@@ -29,8 +29,8 @@ TRANSFORMERS = {
     "foldwise.models.column_transformers.TextTfidf": "columns:refuse_text",
     "foldwise.models.column_transformers.CategoryCodes": "category_columns:category_codes",
     "foldwise.models.column_transformers.CategoricalFrame": "category_columns:categorical_frame",
-    "foldwise.models.target_encoding.ClassRateEncoder": "category_columns:class_rates",
-    "foldwise.models.target_encoding.MeanEncoder": "category_columns:means",
+    "foldwise.models.target_encoding.ClassRateEncoder": "category_columns:target_encoder",
+    "foldwise.models.target_encoding.MeanEncoder": "category_columns:target_encoder",
     "foldwise.models.wide_tables.TopColumns": "columns:top_columns",
     "foldwise.models.feature_selection.SelectInformative": "columns:select_informative",
 }

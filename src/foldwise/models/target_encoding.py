@@ -6,6 +6,7 @@ own label. scikit-learn's `TargetEncoder` fails or warns if a class has fewer ro
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from foldwise.data.target import encode_target, number_target
 from foldwise.folds.rows import dealt_folds
 
 
-class SmoothedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SmoothedEncoder(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base of both encoders; `values_` holds the sorted values of each column."""
 
     values_: list[Floats]
@@ -26,6 +27,16 @@ class SmoothedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, *, smooth: float = 10.0, cv: int = 5) -> None:
         self.smooth = smooth
         self.cv = cv
+
+    @abstractmethod
+    def tables(self) -> list[Floats]:  # (values + 1, outputs) each
+        """Return what each value of a column is encoded as; the last row is for unknown values."""
+
+    def transform(self, X: Any) -> Floats:
+        """Encode each category by all training rows."""
+        check_is_fitted(self)
+        indices = self._indices(np.asarray(X, dtype=np.float64))
+        return np.hstack([table[index] for table, index in zip(self.tables(), indices, strict=True)])
 
     def _indices(self, cells: Floats) -> list[NDArray[np.intp]]:
         """Return the index of each cell among the values of its column."""
@@ -54,12 +65,9 @@ class ClassRateEncoder(SmoothedEncoder):
         self.totals_ = np.bincount(target.codes, minlength=self.n_classes_).astype(np.float64)
         return self
 
-    def transform(self, X: Any) -> Floats:
-        """Return the class rates of each category among all training rows."""
-        check_is_fitted(self)
-        cells = np.asarray(X, dtype=np.float64)
-        rates = [self._rates(counts, self.totals_) for counts in self.counts_]
-        return np.hstack([table[index][:, 1:] for table, index in zip(rates, self._indices(cells), strict=True)])
+    def tables(self) -> list[Floats]:
+        """Return the class rates of each value, without those of the first class."""
+        return [self._rates(counts, self.totals_)[:, 1:] for counts in self.counts_]
 
     def fit_transform(self, X: Any, y: Any) -> Floats:
         """Return the class rates of each category among the rows of the other folds."""
@@ -108,12 +116,9 @@ class MeanEncoder(SmoothedEncoder):
             self.sums_.append(summed(codes, truth - self.mean_, len(values)))
         return self
 
-    def transform(self, X: Any) -> Floats:
-        """Return the smoothed mean of each category among all training rows."""
-        check_is_fitted(self)
-        cells = np.asarray(X, dtype=np.float64)
-        tables = zip(self._indices(cells), self.sums_, self.counts_, strict=True)
-        return np.column_stack([self._means(sums, counts)[index] for index, sums, counts in tables])
+    def tables(self) -> list[Floats]:
+        """Return the smoothed mean of each value."""
+        return [self._means(*pair)[:, None] for pair in zip(self.sums_, self.counts_, strict=True)]
 
     def fit_transform(self, X: Any, y: Any) -> Floats:
         """Return the smoothed mean of each category among the rows of the other folds."""

@@ -84,11 +84,10 @@ def read_new_rows(
     batches: Iterable[pl.DataFrame],
     others: Sequence[tuple[str, str]],
     seed: int,
-    most: int = MOST_ROWS,
 ) -> NewRows:
     """Count cells and draw a sample. `others` are further columns to keep: argument and name."""
     counts: dict[str, ColumnCounts] = {}
-    sample = RowSample(most, np.random.default_rng(seed))
+    sample = RowSample(MOST_ROWS, np.random.default_rng(seed))
     notes: dict[str, Note] = {}
     missing: list[str] = []
     extra: list[str] = []

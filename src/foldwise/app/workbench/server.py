@@ -15,7 +15,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from foldwise.app.web.address import ServerAddress
-from foldwise.app.web.middleware import POLICY, AllowedHosts, BodyLimit, PlainErrors, SecurityHeaders
+from foldwise.app.web.middleware import POLICY, protected
 from foldwise.app.web.running import run_server
 from foldwise.app.workbench.bench import Workbench, error_page
 from foldwise.app.workbench.folder import WorkFolder
@@ -45,8 +45,8 @@ class BenchApp:
 
 def make_app(bench: Workbench, hosts: frozenset[str]) -> ASGIApp:
     """The application: pages inside the layers that protect them."""
-    inner = BodyLimit(SignInRequired(BenchApp(bench), bench.sign_in), bench.upload_bytes)
-    return SecurityHeaders(PlainErrors(AllowedHosts(inner, hosts), error_page), HEADERS)
+    inner = SignInRequired(BenchApp(bench), bench.sign_in)
+    return protected(inner, hosts, bench.upload_bytes, headers=HEADERS, render=error_page)
 
 
 async def missing(scope: Scope, receive: Receive, send: Send) -> None:

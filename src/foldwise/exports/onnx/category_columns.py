@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,21 +52,11 @@ def is_missing(level: Any) -> bool:
     return level is None or (isinstance(level, float) and np.isnan(level))
 
 
-def class_rates(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
-    tables = [fitted._rates(counts, fitted.totals_)[:, 1:] for counts in fitted.counts_]
-    return looked_up(table, fitted.values_, tables, graph)
-
-
-def means(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
-    pairs = zip(fitted.sums_, fitted.counts_, strict=True)
-    return looked_up(table, fitted.values_, [fitted._means(*pair)[:, None] for pair in pairs], graph)
-
-
-def looked_up(table: ColumnTensors, values: Sequence[Any], tables: Sequence[Any], graph: OnnxGraph) -> Matrix:
+def target_encoder(fitted: Any, table: ColumnTensors, graph: OnnxGraph) -> Matrix:
     """Look each code up among values; the last row of a table (values + 1, outputs) is for others."""
     cells = graph.matrix(table)
     found = []
-    for j, (known, rates) in enumerate(zip(values, tables, strict=True)):
+    for j, (known, rates) in enumerate(zip(fitted.values_, fitted.tables(), strict=True)):
         indices = np.arange(len(known), dtype=np.int64)
         codes = graph.lookup(graph.column(cells.tensor, j), known.tolist(), indices, len(known))
         rows = graph.add("Gather", np.asarray(rates, dtype=np.float64), codes)  # (rows, 1, outputs)

@@ -69,22 +69,10 @@ def one_hot(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[I
     return found
 
 
-def class_rates(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
-    tables = [fitted._rates(counts, fitted.totals_)[:, 1:] for counts in fitted.counts_]
-    return looked_up(inputs, fitted.values_, tables, program)
-
-
-def means(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
-    pairs = zip(fitted.sums_, fitted.counts_, strict=True)
-    return looked_up(inputs, fitted.values_, [fitted._means(*pair)[:, None] for pair in pairs], program)
-
-
-def looked_up(
-    inputs: Sequence[Input], values: Sequence[Any], tables: Sequence[Any], program: SqlProgram
-) -> list[Input]:
+def target_encoder(fitted: Any, inputs: Sequence[Input], program: SqlProgram) -> list[Input]:
     """Look each code up among sorted values, NaN last; the last row of a table (values + 1, outputs) is for others."""
     found = []
-    for cell, known, table in zip(program.numbers(inputs), values, tables, strict=True):
+    for cell, known, table in zip(program.numbers(inputs), fitted.values_, fitted.tables(), strict=True):
         levels = [None if np.isnan(value) else value for value in known.tolist()]
         tests = [Feature(cell.expression, indicator=True, level=level).is_level(program.dialect) for level in levels]
         for column in table.T.tolist():

@@ -56,10 +56,10 @@ def point(scale: Scale, value: float, words: str) -> Html:
     return strip(el("circle", hint(words), cx=across(scale(value)), cy=MIDDLE, r=4.5, class_="hollow"))
 
 
-def axis(scale: Scale, ticks: int = 5) -> Html:
+def axis(scale: Scale) -> Html:
     """The scale below the strips."""
     marks = []
-    for tick in scale.ticks(ticks):
+    for tick in scale.ticks():
         x = across(scale(tick))
         marks += [upright(x, "axis", 4), el("text", short(tick), x=x, y=16, class_="tick middle")]
     return strip(el("line", x1="0", x2="100%", y1=0.5, y2=0.5, class_="axis"), *marks, height=20, class_="strip scale")

@@ -24,6 +24,7 @@ ROOT5 = np.sqrt(5.0)
 LENGTH_CENTER, LENGTH_SPREAD = np.sqrt(2.0), np.sqrt(3.0)  # of log length, for one column
 SIGNAL_SPREAD = 1.0  # of the log signal variance, around 0: scores have variance 1
 NOISE_CENTER, NOISE_SPREAD = -7.0, 2.0  # of the log noise variance
+MOST_STEPS = 40  # of the search for hyperparameters
 SMOOTH_NOISE = -2.0  # log noise variance of the second start
 WARP_SPREAD = 0.25  # of the logs of the warping parameters, around 0, which changes nothing
 BOUNDS = {"length": (-4.0, 6.0), "signal": (-4.0, 5.0), "noise": (-13.8, 0.0), "mean": (-3.0, 3.0), "warp": (-1.5, 1.5)}
@@ -250,7 +251,7 @@ class NegativeLogPosterior:
 
 
 def fit_process(
-    encoding: UnitEncoding, rows: Floats, active: Bools, scores: Floats, *, warp: bool = True, most_steps: int = 40
+    encoding: UnitEncoding, rows: Floats, active: Bools, scores: Floats, *, warp: bool = True
 ) -> Hyperparameters:
     """The most probable hyperparameters, by L-BFGS-B from two starts."""
     n, n_ordered = len(encoding.columns), len(encoding.ordered)
@@ -262,7 +263,7 @@ def fit_process(
     smooth[:n] += 1.5
     smooth[n + 1] = SMOOTH_NOISE
     found: list[Any] = [
-        minimize(objective, one, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": most_steps})
+        minimize(objective, one, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": MOST_STEPS})
         for one in (start, smooth)
     ]
     return Hyperparameters.from_vector(min(found, key=lambda one: float(one.fun)).x, n)

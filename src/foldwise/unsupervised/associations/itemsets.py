@@ -197,11 +197,11 @@ def least_rows(share: float, n_rows: int) -> int:
     return max(1, math.ceil(share * n_rows - 1e-9))
 
 
-def check_share(name: str, value: Any, hint: str = "") -> float:
+def check_share(name: str, value: Any) -> float:
     """Return a number that must be above 0 and at most 1."""
-    share = above_zero(name, value, hint)
+    share = above_zero(name, value)
     if share > 1:
-        raise InputError(f"{name} must be above 0 and at most 1, got {value!r}.", hint or "pass a share, such as 0.1.")
+        raise InputError(f"{name} must be above 0 and at most 1, got {value!r}.", "pass a share, such as 0.1.")
     return share
 
 

@@ -36,14 +36,14 @@ def answer(name: str, title: str, found: ReportFacts, *body: Html | None) -> Sec
     return Section(name, title, join([*body, paragraph(found.text("sample"), "note")]))
 
 
-def row_table(records: list[ReportFacts], first: str = "row") -> Html | None:
+def row_table(records: list[ReportFacts]) -> Html | None:
     """Rows of the table with their cells."""
     if not records:
         return None
     pairs = [[cell for cell in one.items("cells") if isinstance(cell, list) and len(cell) == 2] for one in records]
     names = [str(name) for name, _ in pairs[0]]
     rows = [[one.text("row"), *(str(cell) for _, cell in cells)] for one, cells in zip(records, pairs, strict=True)]
-    return table([first, *names], rows, left=range(1, len(names) + 1), class_="small")
+    return table(["row", *names], rows, left=range(1, len(names) + 1), class_="small")
 
 
 def folded_rows(title: str, records: list[ReportFacts]) -> Html | None:
