@@ -102,6 +102,17 @@ def test_folds_do_not_depend_on_the_language_of_a_database(postgresql_server: st
         assert found[0] == found[1]
 
 
+def test_folds_do_not_depend_on_the_language_of_duckdb() -> None:
+    frame = mixed_table(300)
+    backend = ibis.duckdb.connect()
+    table = backend.create_table("t", frame.to_arrow())
+    backend.con.execute("set default_collation='da'")
+    assert backend.con.execute("select 'aa' < 'b'").fetchone() == (False,)
+    assert_same_facts(facts_of(table, "label", folds=NESTED), frame)
+    assert backend.con.execute("select 'aa' < 'b'").fetchone() == (False,)  # as the user wants it
+    backend.disconnect()
+
+
 def test_a_table_of_this_machine() -> None:
     frame = mixed_table(300)
     table = ibis.memtable(frame.to_arrow())
