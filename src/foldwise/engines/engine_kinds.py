@@ -41,8 +41,8 @@ class EngineKind:
 def duckdb_snapshot(connection: Any, table: Any) -> Iterator[None]:
     """Let all statements see the same rows: by a transaction, and by looking whether files changed.
 
-    DuckDB also has to ignore the statistics of Parquet files, from which version 2.0.0 concludes that there is no NaN, and
-    to compare texts byte by byte: by the rules of a language, rows would be in other folds.
+    DuckDB also has to ignore the statistics of Parquet files, from which version 2.0.0 concludes that there is no NaN.
+    And it has to compare texts byte by byte: by the rules of a language, rows would be in other folds.
     """
     raw, optimizers = connection.con, "disabled_optimizers"
     names = (optimizers, "default_collation")
