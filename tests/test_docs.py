@@ -21,15 +21,11 @@ from tests.slow import slow
 ROOT = Path(__file__).parents[1]
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name != "how-to-add.md")  # which has its own test
 PAGES = [path for path in DOCS if "```python\n" in path.read_text() and path.parent.name != "teaching"]
-LONG = (
-    "check-new-data",
-    "explore",
-    "first-run",
-    "mixed-frames",
-    "predict-a-quantity",
-    "refit",
-    "search-settings",
-)  # with real runs
+# pages with real runs, or with many fits
+LONG = {
+    *("check-new-data", "explore", "factors", "first-run", "mixed-frames", "predict-a-quantity", "refit"),
+    *("search-settings", "select-features"),
+}
 THEIRS = {"pyproject", "toml", "SECURITY", "md", "null_values", "fork", "make"}  # names that are not in the source
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 

@@ -261,7 +261,7 @@ def compare(model, grid, X, y, **options):
         assert_same_choice(ours, theirs)
 
 
-@pytest.mark.parametrize(("columns", "n_jobs"), [(5, None), (20, 2), *slow((5, 2), (20, None))])
+@pytest.mark.parametrize(("columns", "n_jobs"), [(5, 2), *slow((5, None), (20, 2), (20, None))])
 def test_a_search_over_all_parameters(columns, n_jobs):
     X, y = make_classification(300, columns, random_state=0)
     grid = {
@@ -329,10 +329,10 @@ for n, n_test, params in CASES:
 
 @pytest.mark.parametrize(
     "cases",
-    [
+    slow(
         [(2000, 1500, {})],
-        *slow([(6000, 2500, {}), (6000, 900, {}), (6000, 2500, {"metric": "manhattan"})]),
-    ],
+        [(6000, 2500, {}), (6000, 900, {}), (6000, 2500, {"metric": "manhattan"})],
+    ),
     ids=len,
 )
 def test_ties_among_threads(cases):

@@ -322,10 +322,20 @@ def test_the_command_line_explores(tmp_path):
         "model.foldwise", "report.html", "rows.csv", "run.json",
     }  # fmt: skip
     assert "already contains a run" in refused("explore", tmp_path / "t.csv", "--out", tmp_path / "o")
-    code, out, error = ask(
-        "explore", tmp_path / "t.csv", "--out", tmp_path / "o", "--force", "--json", "--budget", "60s"
-    )
-    assert json.loads(out)["clusters"]["k"] == 3, error
+
+
+@pytest.mark.slow
+def test_an_exploration_is_replaced_and_printed_as_json(tmp_path):
+    planted().write_csv(tmp_path / "t.csv")
+    (tmp_path / "o").mkdir()
+    for name in ("run.json", "rows.csv"):
+        (tmp_path / "o" / name).write_text("{}")
+    words = ("explore", tmp_path / "t.csv", "--out", tmp_path / "o", "--json", "--budget", "60s")
+    assert "already contains a run" in refused(*words)
+    code, out, error = ask(*words, "--force")
+    assert code == 0, error
+    assert json.loads(out)["clusters"]["k"] == 3
+    assert (tmp_path / "o" / "rows.csv").read_text() != "{}"
 
 
 def test_a_question_says_what_it_is_about():

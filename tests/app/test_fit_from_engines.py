@@ -118,7 +118,8 @@ def test_a_run_is_named_after_its_source() -> None:
     assert engine_tables.name_of(Path("postgresql:/host/db"), "sales") == "sales"
 
 
-@pytest.mark.parametrize("by", ["--table", *slow("--query")])
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["--table", "--query"])
 def test_a_table_of_postgresql_and_its_password(
     by: str, here: Path, url: str, load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

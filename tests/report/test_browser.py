@@ -189,6 +189,7 @@ def test_the_nomogram_answers_clicks_and_keys_as_the_model_does(browser: Any, tm
     page.close()
 
 
+@pytest.mark.slow
 def test_the_nomogram_shows_calibrated_probabilities(browser: Any, tmp_path: Path) -> None:
     frame = pl.read_csv(WEATHER)
     model = NaiveBayes().fit(frame.drop("play"), frame["play"].to_numpy().astype(str))

@@ -144,6 +144,7 @@ def closed(client):
         return True
 
 
+@pytest.mark.slow
 def test_sigterm_finishes_open_requests(runs, tmp_path):
     command = [sys.executable, "-m", "foldwise.app.cli", "serve", str(runs["plain"]), "--port", "0"]
     server = subprocess.Popen(

@@ -95,7 +95,7 @@ def test_everything_that_is_asked_becomes_an_option(bench: BenchClient) -> None:
     assert [word for word in words if word.startswith("--")][:-1] == [f"--{name}=<{name}>" for name in names]
 
 
-@pytest.mark.parametrize(("n_classes", "f1", "auc"), [(2, "f1", "roc_auc"), (3, "f1_macro", "roc_auc_ovr")])
+@pytest.mark.parametrize(("n_classes", "f1", "auc"), [(2, "f1", "roc_auc"), *slow((3, "f1_macro", "roc_auc_ovr"))])
 def test_metrics_have_titles_and_fit_the_number_of_classes(tmp_path: Path, n_classes: int, f1: str, auc: str) -> None:
     frame = pl.DataFrame({"x": range(60), "y": ["abc"[i % n_classes] for i in range(60)]})
     frame.write_csv(tmp_path / "t.csv")
@@ -166,7 +166,7 @@ def test_reports_are_in_a_sandbox(bench: BenchClient) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/runs/ill/report.html?download", "/runs/ill/held-out.csv", "/runs/ill/predictions?table=a.csv"]
+    "path", ["/runs/ill/report.html?download", "/runs/ill/held-out.csv", *slow("/runs/ill/predictions?table=a.csv")]
 )
 def test_downloads_are_attachments(bench: BenchClient, path: str) -> None:
     answered = bench.get(path)

@@ -30,7 +30,7 @@ def test_a_store_of_each_kind_gives_the_same_search(location: str, tmp_path: Pat
     assert open_search(location, "trees").to_frame()["state"].to_list() == ["finished"] * N_TRIALS
 
 
-@pytest.mark.parametrize("location", ["postgresql", *slow("sqlite")], indirect=True)
+@pytest.mark.slow
 def test_processes_that_start_at_once_share_a_search(location: str, tmp_path: Path, plain: Any) -> None:
     log = tmp_path / "log.txt"
     workers = [start(location, log) for _ in range(8)]
