@@ -111,8 +111,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="SHARE",
-            help="Give every prediction an interval, or a set of classes, that contains the truth in this share of new "
-            "rows, such as 90%.",
+            help="Predict an interval or a set of classes for each row, in addition to its value or class. For this "
+            "share of new rows, such as 90%, it contains the true value or class.",
         ),
     ] = None,
     guarantee: Annotated[
@@ -149,7 +149,7 @@ def fit(
     """Train, tune and combine models for a table.
 
     The model and a report are written to a run folder, even if Ctrl-C stops the search early. Every score is recorded
-    there as soon as it is known, so that --resume continues a run even if it was killed.
+    there as soon as it is known, so that --resume can continue a run even if it was killed.
     """
     names = None if models is None else listed(models)
     check_models(names)
@@ -192,8 +192,8 @@ def predict(
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. From CSV "
-            "to CSV, cells are copied as they are written, except in columns that the model uses."
+            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. If both "
+            "files are CSV, cells are copied unchanged, except in columns that the model uses."
         ),
     ] = None,
     query: Query = None,
@@ -201,8 +201,8 @@ def predict(
         str | None,
         typer.Option(
             "--to-table",
-            help="New table of a PostgreSQL database to write, instead of an output file. The database is the one "
-            "given by --out (postgresql://user@host/database), or else that of TABLE.",
+            help="Write to this new table of a PostgreSQL database instead of a file. The database is that of --out "
+            "(postgresql://user@host/database) or, without --out, that of TABLE.",
         ),
     ] = None,
     raw: Annotated[
@@ -249,7 +249,7 @@ def export(
         ),
     ] = None,
     missing_text: Annotated[
-        str, typer.Option("--missing-text", help="Text that means a missing cell in an ONNX graph. Default: no text.")
+        str, typer.Option("--missing-text", help="Text of a missing cell in an ONNX graph. Default: the empty text.")
     ] = "",
     json: AsJson = False,
     quiet: Quiet = False,
@@ -257,9 +257,9 @@ def export(
     """Write a model as an SQL query or an ONNX graph.
 
     With the query, a database predicts its own rows, without Python. A second file contains a check: a query that
-    predicts stored rows and counts those whose predictions differ from Python's. An ONNX graph is compared with
-    Python on stored rows before it is written; --dialect, --table and --keep do not apply to it.
-    --missing-text applies only to it.
+    predicts stored rows and counts those whose predictions differ from Python's. Before an ONNX graph is written, its
+    predictions for stored rows are compared with Python's. --dialect, --table and --keep are for SQL only, and
+    --missing-text is for ONNX only.
     """
     from foldwise.app.cli.export import export
 
@@ -288,8 +288,8 @@ def explain(
         int | None,
         typer.Option(
             **INTEGER,
-            help="Number of column orders to sample for the Shapley values. Default: as many as about 60,000 "
-            "predictions allow.",
+            help="Number of column orders to sample for the Shapley values. Default: as many as need about 60,000 "
+            "predictions.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,

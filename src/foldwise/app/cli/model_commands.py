@@ -98,8 +98,8 @@ def tune(
     cv: Annotated[
         str | None,
         typer.Option(
-            help=f"Outer splits for the estimate. {FOLDS} In each outer training set, five inner folds select the "
-            "setting. Default: 5."
+            help=f"Outer splits for the estimate. {FOLDS} Default: 5 folds. In each outer training set, five inner "
+            "folds select the setting."
         ),
     ] = None,
     test: Annotated[

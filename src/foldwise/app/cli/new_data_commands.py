@@ -27,13 +27,16 @@ def check(
 ) -> None:
     """Check how new rows differ from the training rows of a model.
 
-    The training table is not needed, because the model file contains summaries of its columns. Columns of the new rows
-    are compared with these and ranked by their effect on the predictions. The expected score on the new rows is shown,
-    and with --labels the actual one. The exit code is 3 if a column has changed, is missing or cannot be read as in
-    training, or if labels show that the model is worse than its estimate. A column has changed if p is below 0.05,
-    after correction for the number of tests, and the change is large: a population stability index (PSI) of at least
-    0.1, a Kolmogorov-Smirnov distance (KS) of at least 0.05, or a difference of at least 5 percentage points in the
-    share of missing cells.
+    The training table is not needed, because the model file contains summaries of its columns. The columns of the new
+    rows are compared with these summaries. Those that changed are ranked by their effect on the predictions. The
+    expected score on the new rows is shown, and with --labels also the actual one.
+
+    A column has changed if p is below 0.05, after correction for the number of tests, and the change is large: a
+    population stability index (PSI) of at least 0.1, a Kolmogorov-Smirnov distance (KS) of at least 0.05, or a
+    difference of at least 5 percentage points in the share of missing cells.
+
+    The exit code is 3 if a column has changed or is missing, if a column of numbers or dates now contains other text,
+    or if labels show that the model is worse than its estimate.
     """
     from foldwise.app.cli.check import CheckRequest, check
 
@@ -48,7 +51,8 @@ def refit(
     run: FitFolder,
     table: TableFileArgument,
     old: Annotated[
-        Path | None, typer.Option("--with", help="Table of old rows to learn from as well, such as that of the run.")
+        Path | None,
+        typer.Option("--with", help="Table of old rows to learn from as well, such as the training table of the run."),
     ] = None,
     update: Annotated[
         bool,

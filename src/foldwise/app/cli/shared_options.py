@@ -65,7 +65,7 @@ Slices = Annotated[
     str | None,
     typer.Option(
         help="Columns that divide the rows into slices, such as sex,age. Every metric is shown for each slice, with "
-        "tests of the differences."
+        "a test of whether it differs from that of the other rows."
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(**INTEGER, help="Number of worker processes. Default: one per core.")]

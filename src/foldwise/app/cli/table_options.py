@@ -97,8 +97,8 @@ def options(
     index: Annotated[
         str | None,
         typer.Option(
-            help="Column that only numbers the rows and is left out. Default: such a column is detected. Use none to "
-            "keep every column."
+            help="Column to leave out because it only numbers the rows. Default: detected. --index none keeps every "
+            "column."
         ),
     ] = None,
     names: Annotated[
