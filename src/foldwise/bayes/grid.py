@@ -73,12 +73,11 @@ class CategoricalColumns:
     @classmethod
     def of(cls, columns: Sequence[CodedColumn], indices: tuple[int, ...]) -> CategoricalColumns:
         arrays = [c.coded for c in columns]
-        block = common_block(arrays, np.dtype(np.int64))
-        side_by_side = block is not None and not block[1]
-        codes = block[0] if block is not None and side_by_side else np.stack(arrays, axis=1)
+        block, by_column = common_block(arrays, np.dtype(np.int64)) or (np.stack(arrays), True)
+        codes = block.T if by_column else block
         n_levels = np.array([len(c.levels) for c in columns], dtype=np.int64)
         gaps = codes.max(axis=0, initial=0) == n_levels
-        coded = CodedTable.of(codes, n_levels + gaps)
+        coded = CodedTable.of(np.ascontiguousarray(codes), n_levels + gaps)
         is_level = np.ones(coded.n_slots, dtype=bool)
         is_level[(coded.base + n_levels)[gaps]] = False
         declared = np.zeros(len(is_level), dtype=bool)

@@ -13,7 +13,7 @@ from foldwise.data.cells import Reader
 from foldwise.data.columns import ArrayColumn, ColumnSource, copy_reader_through
 from foldwise.data.levels import sort_levels
 from foldwise.data.schema import Column, Level
-from foldwise.data.target import encode_integers
+from foldwise.data.target import encode_range
 from foldwise.data.tokens import TextColumn
 from foldwise.data.view import SparseView, View
 
@@ -104,15 +104,16 @@ def encode_whole_numbers(view: View, columns: Sequence[int]) -> dict[int, CodedC
     """Encode those of the columns that contain only integers, none of them missing."""
     chosen = [j for j in columns if view.sources[j].integers() is not None]
     cells = view.integers(chosen)
-    if not chosen or cells is None:
+    if not chosen or cells is None or view.n_rows == 0:
         return {}
     values = np.empty((len(chosen), view.n_rows), dtype=np.int64)
     for start in range(0, view.n_rows, BLOCK_ROWS):
         chunk = cells.chunk(start, min(start + BLOCK_ROWS, view.n_rows))
         values[:, start : start + BLOCK_ROWS] = chunk.columns
     found = {}
-    for j, column in zip(chosen, values, strict=True):
-        encoded = encode_integers(column)
+    bounds = values.min(axis=1).tolist(), values.max(axis=1).tolist()
+    for j, column, low, high in zip(chosen, values, *bounds, strict=True):
+        encoded = encode_range(column, low, high)
         found[j] = CodedColumn(view.sources[j].column, encoded.codes, tuple(encoded.classes.tolist()))
     return found
 

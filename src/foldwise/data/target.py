@@ -210,7 +210,11 @@ def encode_integers(values: NDArray[Any]) -> Target:
     """Encode integers, by direct look-up if their range is short, which avoids sorting a million labels."""
     if values.size == 0:
         return Target(values, np.empty(0, dtype=np.int64))
-    low, high = int(values.min()), int(values.max())
+    return encode_range(values, int(values.min()), int(values.max()))
+
+
+def encode_range(values: NDArray[Any], low: int, high: int) -> Target:
+    """Encode integers, of which the smallest and the largest are known."""
     if high - low >= LABEL_RANGE or high > np.iinfo(np.int64).max:
         classes, codes = np.unique(values, return_inverse=True)
         return Target(classes, read_only(codes.astype(np.int64)))

@@ -66,8 +66,10 @@ class IdentityCache(Generic[Item]):
 
     def of(self, key: Any) -> Item:
         """The item of an object, made on first use."""
-        # holds the object, so that its id is not reused
-        return self._items.get(id(key), lambda: (key, self._make(key)))[1]
+        found = self._items.find(id(key))
+        if found is None:  # holds the object, so that its id is not reused
+            found = self._items.get(id(key), lambda: (key, self._make(key)))
+        return found[1]
 
 
 class ByteBudget:

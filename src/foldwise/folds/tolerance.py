@@ -70,7 +70,8 @@ def tie_slack(scores: Any, unit: float = 1.0) -> NDArray[np.float64]:  # (…, s
     """
     magnitude = np.abs(np.asarray(scores, dtype=np.float64))
     magnitude = np.where(np.isfinite(magnitude), magnitude, 0.0)
-    scale = np.clip(magnitude.max(axis=-1, keepdims=True, initial=0.0), min(unit, 1.0), 1.0)
+    largest = magnitude.max(axis=-1, keepdims=True, initial=0.0)
+    scale = np.minimum(np.maximum(largest, min(unit, 1.0)), 1.0)  # np.clip takes three times as long
     return np.asarray(RELATIVE * np.maximum(magnitude, scale))
 
 

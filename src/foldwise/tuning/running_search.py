@@ -79,14 +79,24 @@ class CheckedSearchPlan:
         """Start the search on a session and its splits. `again` makes the splits of a trial, if each has its own."""
         return RunningSearch(self.bound(session, splits), session, splits, again if self.reshuffle else None, study)
 
+    @cached_property
+    def racing(self) -> Racing | None:
+        """The race of the settings, if the search has one."""
+        return self.strategy if isinstance(self.strategy, Racing) else None
+
+    @cached_property
+    def _looker(self) -> DataStrategy | None:
+        """The strategy that proposes settings, if it looks at data."""
+        strategy = self.strategy if self.racing is None else strategy_of(self.racing.strategy)
+        return strategy if isinstance(strategy, DataStrategy) else None
+
     def bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
         """The plan, whose strategy knows the rows of these splits if it looks at data."""
-        racing = self.strategy if isinstance(self.strategy, Racing) else None
-        inner = self.strategy if racing is None else strategy_of(racing.strategy)
-        if not isinstance(inner, DataStrategy):
+        if self._looker is None:
             return self
+        racing, looker = self.racing, self._looker
         table = (session.X, session.y, splits, session.fit_params)
-        bound = inner.bind(SearchData(self.search.estimator, *table, self.initial, self.timeout, self.search.n_jobs))
+        bound = looker.bind(SearchData(self.search.estimator, *table, self.initial, self.timeout, self.search.n_jobs))
         return replace(self, strategy=bound if racing is None else replace(racing, strategy=bound))
 
     def start_on(self, session: FoldSession, rows: Rows, groups: Any = None) -> RunningSearch:
@@ -261,8 +271,8 @@ class RunningSearch:
         if settings and self.again is not None:
             self.waiting = list(settings)
             self._ask_alone()
-        elif settings and isinstance(self.plan.strategy, Racing):
-            self.race = self._race_of(self.plan.strategy, settings)
+        elif settings and self.plan.racing is not None:
+            self.race = self._race_of(self.plan.racing, settings)
             self.question = self.race.question
         else:
             self.question = EvaluationTask(settings, self.splits) if settings else None

@@ -101,17 +101,17 @@ class JointScores:
             scores, best = self.of(rows[a:b]), np.empty((b - a, n_settings))
             gaps = np.empty((b - a, n_classes if n_classes != 2 else 1, n_settings))
             gaps_to_best(scores, self.log_prior, best, gaps)
-            impossible = np.isneginf(best)  # every class
+            impossible = np.isneginf(best) if self.by_prior else None  # every class
             if self.temperature is not None:
                 with np.errstate(invalid="ignore"):  # -inf minus -inf, in impossible rows
                     scores = (scores - best[:, None]) / self.temperature
                 best = np.zeros_like(best)
                 gaps /= self.temperature
             np.exp(gaps, out=gaps)
-            rest = gaps.sum(axis=1)
+            rest = gaps[:, 0] if n_classes == 2 else gaps.sum(axis=1)
             np.log1p(rest, out=rest)
             normalize(scores, best, rest, self.by_prior, out[a:b])
-            if self.by_prior and impossible.any():
+            if impossible is not None and impossible.any():
                 i, s = np.nonzero(impossible)
                 out[a + i, :, s] = self._prior_log_proba[s]
         return out
