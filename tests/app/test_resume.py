@@ -117,6 +117,12 @@ def test_other_rows_options_and_tables_are_refused_and_nothing_is_changed(histor
     assert RunStatus.of(folder).state == "finished"
 
 
+def test_a_positive_class_of_text_is_recorded(tmp_path):
+    folder = tmp_path / "run"
+    assert recorded_fit(folder, positive="yes").facts["task"]["positive"] == "yes"
+    assert recorded_fit(folder, is_resumed=True).facts["task"]["positive"] == "yes"
+
+
 def test_another_target_is_named_even_if_other_options_use_it(tmp_path):
     recorded_fit(tmp_path / "run", kill_at=4, slices="x")
     with pytest.raises(InputError, match=r"These differ: target \('y' before, 'x' now\)\. Hint: pass the same"):

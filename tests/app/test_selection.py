@@ -112,6 +112,11 @@ def test_in_time_a_choice_rests_on_earlier_folds_only():
     np.testing.assert_array_equal(before.predicted[early], after.predicted[early])
 
 
+def test_of_two_folds_in_time_the_first_is_chosen_by_and_the_second_is_scored():
+    stack, kept, _ = stacked(strength=0.5, n_folds=2, in_time=True)
+    assert honest_selection(stack, kept, LOG_LOSS, 4).folds == (1,)
+
+
 def test_the_fold_that_dropped_settings_is_not_scored():
     assert stacked(eliminated=True)[0].scored == [1, 2, 3, 4]
     assert stacked(eliminated=False)[0].scored == [0, 1, 2, 3, 4]

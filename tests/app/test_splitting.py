@@ -16,7 +16,7 @@ def table_of(n=240, **columns):
     return pl.DataFrame({"x": rng.normal(size=n), "y": rng.choice(["a", "b"], n), **columns})
 
 
-@pytest.mark.parametrize("n_days", [2, 3, 7, 50])
+@pytest.mark.parametrize("n_days", [3, 4, 7, 50])
 def test_rows_of_one_moment_are_not_parted_and_all_are_later_than_what_was_learned(n_days):
     day = np.random.default_rng(1).integers(n_days, size=240)
     splits, words = make_splits(make_task(table_of(day=day), "y", time="day"), 0)
@@ -50,8 +50,15 @@ def test_dates_that_are_text_are_ordered_as_dates():
     assert task.moments.tolist() == list(range(240))
 
 
-@pytest.mark.parametrize(("cells", "says"), [(["u", "v"], "text that is not a date"), ([3, 3], "have the same time")])
-def test_a_column_that_orders_nothing_is_refused(cells, says):
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (["u", "v"], "text that is not a date"),
+        ([3, 3], "have the same time"),
+        ([3, 4], "at least three periods of 'day'"),
+    ],
+)
+def test_a_column_that_orders_too_little_is_refused(cells, says):
     with pytest.raises(InputError, match=says):
         make_splits(make_task(table_of(day=cells * 120), "y", time="day"), 0)
 

@@ -91,8 +91,8 @@ class OutOfFoldRows:
 
     @property
     def scored(self) -> list[int]:
-        """The folds that say how good a selection is."""
-        first = 1 if (self.eliminated or self.in_time) and self.n_folds > 2 else 0
+        """The folds that say how good a selection is. In the order of time there must be at least two folds."""
+        first = 1 if self.in_time or (self.eliminated and self.n_folds > 2) else 0
         return [k for k in range(first, self.n_folds) if not self.repeated or self.folds_before(k)]
 
     @property

@@ -65,6 +65,12 @@ def make_splits(
         for repeat in range(1, plan.repeats):
             splits += divided(task, plan.folds, seed + repeat)[0]
         words = words if plan.repeats == 1 else f"{words}, repeated {plan.repeats} times"
+    if len(splits) < 2:
+        raise InputError(
+            f"the rows must fall into at least three periods of {(task.named or {}).get('time')!r}, because models are "
+            "trained on the first, selected on the second and scored on the third.",
+            "choose another time column, or leave time= out.",
+        )
     check_splits(splits, task)
     return splits, words
 

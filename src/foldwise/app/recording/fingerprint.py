@@ -37,7 +37,7 @@ def fingerprint(setup: RunSetup) -> dict[str, tuple[str, str]]:
         "groups": repr(named.get("groups")),
         "time": repr(named.get("time")),
         "weights": repr(named.get("weights")),
-        "positive class": repr(None if task.positive is None else task.classes[task.positive].item()),
+        "positive class": repr(None if task.positive is None else task.classes.tolist()[task.positive]),
         "models": ", ".join(setup.specs),
         "rows in the report": "yes" if config.rows else "no",
         **{f"version of {name}": number for name, number in versions().items() if name != "python"},
