@@ -94,5 +94,5 @@ def test_all_outer_folds_that_fail_are_an_error() -> None:
 
 def test_models_of_one_class_are_told_apart() -> None:
     text = str(foldwise.compare([KNNClassifier(n_neighbors=1), KNNClassifier(n_neighbors=9)], X, y, cv=2))
-    assert "KNNClassifi… 1" in text
-    assert "KNNClassifi… 2" in text
+    assert "KNNClassifier 1" in text
+    assert "KNNClassifier 2" in text

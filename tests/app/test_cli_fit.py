@@ -135,6 +135,13 @@ class TestFit:
         assert "file 't.csv' does not exist" in refused("fit", "t.csv", "--target", "y")
         assert asked == {}
 
+    def test_a_run_folder_is_not_a_table(self, asked, here):
+        (here / "run").mkdir()
+        (here / "run" / "run.json").write_text("{}")
+        error = refused("fit", "run", "--target", "y")
+        assert error.startswith("'run' is a run folder, not a table. Hint: pass the table, or --resume run without")
+        assert "is a run folder, not a table." in refused("compare", "run", "--target", "y", "--models", "knn,mlp")
+
     def test_a_target_is_wanted(self):
         code, _, error = ask("fit", WEATHER)
         assert code == 2
@@ -231,6 +238,7 @@ class TestFitForReal:
             ("action,up,sideways\nbuy,-1,3\n", "sideways"),
             ("action,up,down\nbuy,-1\n", "1 cost for 2 true classes"),
             ("action,up,down\nbuy,dear,3\n", "'dear'"),
+            ("up,down\n0,5\n1,0\n", "The first column of the file contains the actions"),
             (None, "costs.csv"),
         ],
     )

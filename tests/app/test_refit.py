@@ -110,6 +110,13 @@ def test_the_command_writes_a_folder_that_predict_check_and_refit_take(bayes, he
     assert refit("new-refit", people(100, 6)).n_rows == 100
 
 
+def test_sets_that_are_not_carried_over_are_mentioned(tmp_path, bayes):
+    run = fake_fit(people(300, 0), target="y", models=["naive_bayes"], coverage="90%").save(tmp_path / "run")
+    words = "The prediction sets of the run are not carried over, because they were calibrated for the old model."
+    assert words in " ".join(repr(refit(run, people(100, 6))).split())
+    assert "carried over" not in repr(refit(bayes, people(100, 6)))
+
+
 def test_forgetting_what_was_learned_gives_the_old_model(bayes):
     new = people(100, 7)
     added = refit(bayes, new, update=True).model

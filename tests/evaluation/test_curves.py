@@ -327,4 +327,4 @@ def test_the_warning_about_failed_fits_ends_its_sentences():
     with pytest.warns(FitFailedWarning) as found:
         learning_curve(NaiveBayes(), X, y, cv=3, train_sizes=[10, 60])
     [text] = [str(one.message) for one in found]
-    assert text.endswith("at a time. Hint: pass shuffle=True if the rows are sorted by class.")
+    assert text.endswith("the target has one class, 0. Hint: pass shuffle=True if the rows are sorted by class.")

@@ -250,8 +250,9 @@ def test_unknown_models_are_refused_by_name():
     from sklearn.neighbors import KNeighborsClassifier
 
     model = KNeighborsClassifier(1).fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(InputError, match="KNeighborsClassifier cannot be exported to SQL"):
-        to_sql(model, columns=["a"])
+    for columns in (["a"], None):  # it does not ask for columns first
+        with pytest.raises(InputError, match="KNeighborsClassifier cannot be exported to SQL"):
+            to_sql(model, columns=columns)
     with pytest.raises(InputError, match="pass columns="):
         to_sql(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]))
 

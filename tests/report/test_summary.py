@@ -44,9 +44,9 @@ def test_the_best_model_without_weight_is_explained(facts):
     weights = [0.0, 1.0, *[0.0] * len(facts["leaderboard"])]
     changed = [{**one, "weight": weight} for one, weight in zip(facts["leaderboard"], weights, strict=False)]
     text = " ".join(summary_text({**facts, "leaderboard": changed}).split())
-    assert f"The final model does not contain {changed[0]['title']}. Members are selected by their scores" in text
+    assert f"The best single model, {changed[0]['title']}, is not part of the final model, whose members" in text
     kept = [{**changed[0], "weight": 0.5}, *changed[1:]]
-    assert "does not contain" not in summary_text({**facts, "leaderboard": kept})
+    assert "not part of" not in summary_text({**facts, "leaderboard": kept})
 
 
 def test_another_estimate_of_a_model_alone_is_explained(facts):
@@ -67,4 +67,4 @@ def test_slices_are_mentioned(facts):
     untested = summary_text({**facts, "slices": {"words": ["No slice was tested."], "tests": 0}})
     assert "  slices: none could be tested." in untested
     some = summary_text({**facts, "slices": {"words": ["A is worse.", "B is worse.", "C is worse.", "How."]}})
-    assert "  slices: A is worse. B is worse. 1 more difference in the report." in some
+    assert "  slices\n  - A is worse.\n  - B is worse.\n  - 1 more difference in the report." in some

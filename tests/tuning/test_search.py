@@ -152,8 +152,9 @@ def test_settings_that_fail_leave_the_others_alone(table):
         assert GridSearchCV(NaiveBayes(), grid, error_score=0.0).fit(X, y).cv_results_["mean_test_score"][1] == 0
     with pytest.raises(InputError, match="alpha must be"):
         GridSearchCV(NaiveBayes(), grid, error_score="raise").fit(X, y)
-    with pytest.raises(InputError, match=r"All the 5 fits failed.*'alpha': -1.0"):
+    with pytest.raises(InputError, match=r"All the 5 fits failed.*'alpha': -1.0") as failed:
         GridSearchCV(NaiveBayes(), {"alpha": [-1.0]}).fit(X, y)
+    assert str(failed.value).count("Hint:") == 1
 
 
 def test_bad_searches(table):

@@ -215,8 +215,8 @@ def check_kinds(model: StoredModel, kinds: Mapping[str, Any]) -> None:
         if trained is None or stored is None or (stored == "numeric") == (trained == "number"):
             continue
         raise InputError(
-            f"kinds= declares column {name!r} {kind}, but the model was trained on {WORDS[trained]} in it.",
-            "leave it out, or fit the model again with this kind.",
+            f"kinds= declares column {name!r} {kind}, but it contained {WORDS[trained]} when the model was trained.",
+            "leave it out of kinds=, or fit the model again with this kind.",
         )
 
 

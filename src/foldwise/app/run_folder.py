@@ -32,6 +32,11 @@ OPTIONS, PROGRESS, TRIALS = "options.json", "progress.json", "trials.sqlite"  # 
 DRAFT, COMPLETE = ".draft", ".complete"  # results that are being written; results that replace the earlier ones
 
 
+def is_run_folder(path: Path) -> bool:
+    """Whether a path is the folder of a run, finished or not."""
+    return path.is_dir() and any((path / name).is_file() for name in (FACTS, OPTIONS))
+
+
 def check_writable(folder: Path, force: bool) -> None:
     """Raise if the folder holds anything but a run, or a run that may not be replaced."""
     if is_like_address(str(folder)) and not folder.exists():  # its name would hold a password

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
+from foldwise.app.given_costs import cost_matrix
 from foldwise.app.holding_out import held_out_rows, rows_of
 from foldwise.app.special_columns import column_name, grouped, ordered, used_words, weighted, with_weight
 from foldwise.data.frames import as_polars, check_kind
@@ -23,7 +24,7 @@ from foldwise.data.schema import Schema, choose_among, listing
 from foldwise.data.table import Table
 from foldwise.data.target import encode_target, task_of, written_labels
 from foldwise.data.view import view_of_frame
-from foldwise.errors import FoldwiseTypeError, InputError
+from foldwise.errors import InputError
 from foldwise.evaluation.cost import CostMatrix
 from foldwise.evaluation.metrics.metric import Metric
 from foldwise.folds.protocol import Need
@@ -218,7 +219,13 @@ def read_any(table: Any, target: str | None, what: str = "table") -> Table:
         if target is None:
             names = source.read().X.columns
             raise InputError("the column to predict was not given.", f"pass target=, one of {listing(names)}.")
-        return source.read(target)
+        try:
+            return source.read(target)
+        except InputError as error:
+            if what != "table" and error.message.endswith("passed as target=."):
+                missing = f"the {what} {source.path.name} has no column {target!r}, the target."
+                raise InputError(missing, "add the column to it, or check the path.") from error
+            raise
     is_main = what == "table"
     hint = "pass a table and target='column', or X and y." if is_main else "pass one with the target as a column."
     check_kind(table, hint, what)
@@ -316,7 +323,9 @@ def checked_quantity(table: Table) -> NDArray[np.float64]:
                 f"{len(strange):,} of {len(given):,} rows: {listing(strange.unique(maintain_order=True).to_list())}.",
                 "replace or remove these rows, or pass task='classification'."
                 if len(strange) < len(given)
-                else "pass task='classification', or choose another target.",
+                else "pass task='classification', or choose another target."
+                if pl.Series([str(one) for one in given.tolist()]).n_unique() <= UNIQUE_SHARE * len(given)
+                else "choose another target.",
             )
     y = np.ascontiguousarray(given, dtype=np.float64)
     infinite = int(np.isinf(y).sum())
@@ -369,39 +378,6 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
             f"{len(codes)} rows, and its second largest class has {np.sort(counts)[-2]}.",
             "pass more rows; hundreds are recommended.",
         )
-
-
-def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
-    """Read the costs and check that they name exactly the classes of the target."""
-    if isinstance(costs, CostMatrix):
-        matrix = costs
-    elif isinstance(costs, str | Path):
-        try:
-            matrix = CostMatrix.from_csv(costs)
-        except OSError as error:
-            raise InputError(
-                f"the cost file {str(costs)!r} cannot be read: {error.strerror}.", "check the path."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise InputError(f"the cost file {str(costs)!r} is not a text file.", "save the costs as CSV.") from error
-    elif isinstance(costs, dict):
-        matrix = CostMatrix.from_dict(costs)
-    elif nw.dependencies.is_into_dataframe(costs):
-        matrix = CostMatrix.from_frame(costs)
-    else:
-        raise FoldwiseTypeError(
-            f"costs must be a CostMatrix, a dict, a frame or the path of a CSV file, got {type(costs).__name__}.",
-            "pass {action: {true class: cost}}.",
-        )
-    matrix.costs_of(classes)
-    known = {str(one) for one in classes.tolist()}
-    unknown = [truth for truth in matrix.truths if str(truth) not in known]
-    if unknown:
-        raise InputError(
-            f"the costs name {listing(unknown)}, which the target does not contain.",
-            f"name only its classes: {listing(classes.tolist())}.",
-        )
-    return matrix
 
 
 def class_index(label: Any, classes: NDArray[Any], target: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 from typing import Literal, get_args
 
 from foldwise.data.html import html_table
@@ -17,6 +18,7 @@ Kind = Literal["numeric", "categorical", "binary", "date"]
 Level = str | int | float | bool
 
 SHOWN_COLUMNS = 100  # in a terminal or a notebook
+LONGEST_LISTED = 60  # characters of a text in a message
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -198,7 +200,14 @@ def nearest_name(names: Iterable[str], given: object) -> str | None:
 
 
 def listing(values: Iterable[object], most: int = 8) -> str:
-    """List the first few values for a message, and say how many more there are."""
+    """List the first few values for a message, and say how many more there are. Long texts are cut.
+
+    >>> listing("abc", most=2)
+    "'a', 'b' and 1 more"
+    """
     shown = list(values)
-    text = ", ".join(repr(value) for value in shown[:most])
+    cut = (
+        f"{one[: LONGEST_LISTED - 1]}…" if isinstance(one, str) and len(one) > LONGEST_LISTED else one for one in shown
+    )
+    text = ", ".join(repr(value) for value in islice(cut, most))
     return text if len(shown) <= most else f"{text} and {len(shown) - most} more"

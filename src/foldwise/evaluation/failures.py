@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.engine import Outcome
 
 
@@ -34,15 +34,18 @@ def report_failures(
     if outcome.failures:
         i, number, error = outcome.failures[0]
         n_failed, n_models = len(outcome.failures), outcome.seconds.size
-        first = f"The first was {where(i, number)}: {type(error).__name__}: {error}"
+        said, advice = (error.message, error.hint) if isinstance(error, FoldwiseError) else (str(error), "")
+        first = f"The first was {where(i, number)}: {type(error).__name__}: {said}"
         if error_score == "raise":
             error.add_note(f"raised by {where(i, number)}")
             raise error
         if n_failed == n_models:
             raise InputError(
-                f"All the {n_failed} fits failed. {sentence(first)}", "pass error_score='raise' to see the traceback."
+                f"All the {n_failed} fits failed. {sentence(first)}",
+                advice or "pass error_score='raise' to see the traceback.",
             ) from error
         score = f"their score is {error_score}"
+        hint = hint or (f" Hint: {advice}" if advice else "")
         message = f"{n_failed} fits failed out of a total of {n_models}; {score}. {sentence(first)}{hint}"
         warnings.warn(message, FitFailedWarning, stacklevel=stacklevel)
     if unscored:

@@ -120,22 +120,29 @@ class ExportLanguage:
         """Whether a classifier or regressor can be written, by the name of its type."""
         return name in CLASSIFIERS or name in REGRESSORS or name in self.more
 
+    def refuse_unknown(self, model: Any) -> None:
+        """Raise if the type of a model cannot be written, before its columns are asked for."""
+        last = model
+        while type_name(last) == "sklearn.pipeline.Pipeline":
+            last = last.steps[-1][1]
+        if hasattr(last, "predict") and not hasattr(last, "best_estimator_") and not self.knows(type_name(last)):
+            raise self.refusal(CLASSIFIERS if hasattr(last, "classes_") else REGRESSORS, last)
+
+    def refusal(self, kind: Mapping[str, str], fitted: Any) -> InputError:
+        """Return the error for an object that cannot be written."""
+        words = f"{type(fitted).__name__} cannot be exported to {self.name}."
+        if type(fitted).__name__ in INSTEAD and type_name(fitted).startswith("foldwise."):
+            return InputError(words, INSTEAD[type(fitted).__name__])
+        known = sorted({one.rsplit(".", 1)[-1] for one in kind if not one.startswith("foldwise.") or "bayes" in one})
+        return InputError(words, f"train a model that can be exported: {', '.join(known)}.")
+
     def _write(self, kind: Mapping[str, str], fitted: Any, features: Any, program: Any) -> Any:
         name = type_name(fitted)
         where = self.more.get(name, kind.get(name))
         if where is None:
             if hasattr(fitted, "best_estimator_"):
                 raise InputError(f"a search cannot be exported to {self.name}.", "pass its best_estimator_.")
-            if type(fitted).__name__ in INSTEAD and name.startswith("foldwise."):
-                words = f"{type(fitted).__name__} cannot be exported to {self.name}."
-                raise InputError(words, INSTEAD[type(fitted).__name__])
-            known = sorted(
-                {one.rsplit(".", 1)[-1] for one in kind if not one.startswith("foldwise.") or "bayes" in one}
-            )
-            raise InputError(
-                f"{type(fitted).__name__} cannot be exported to {self.name}.",
-                f"train a model that can be exported: {', '.join(known)}.",
-            )
+            raise self.refusal(kind, fitted)
         module, _, function = where.partition(":")
         return getattr(import_module(f"{self.package}.{module}"), function)(fitted, features, program)
 

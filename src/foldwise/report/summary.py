@@ -17,7 +17,7 @@ SHOWN_LEFT_OUT = 6
 SHOWN_SLICES = 2  # differences
 WIDTH = 76  # of sentences on a terminal of 80 columns
 TIED = "† statistically tied with the best estimate (p above 0.05)"
-WARNING_PREFIX = ("  - ", "    ")
+BULLET_PREFIX = ("  - ", "    ")
 ABBREVIATIONS = {
     "area under the ROC curve": "ROC AUC",
     "mean absolute error": "MAE",
@@ -44,7 +44,7 @@ def summary_text(facts: dict[str, Any]) -> str:
         ),
         f"  {TIED}",
         *sentence_lines(without_weight(facts)),
-        *sentence_lines(slice_words(facts.get("slices"))),
+        *slice_lines(facts.get("slices")),
         "",
         f"  {tried(facts)}",
         *textwrap.wrap(f"final model: {final['description']}", WIDTH, initial_indent="  ", subsequent_indent="    "),
@@ -144,20 +144,22 @@ def without_weight(facts: dict[str, Any]) -> str:
     if best["weight"] or not members:
         return ""
     words = membership(best["title"], members, quantity=facts["task"]["task"] == "regression")
-    return words.replace("does not contain it", f"does not contain {best['title']}")
+    return words.replace("It is", f"The best single model, {best['title']}, is")
 
 
-def slice_words(slices: dict[str, Any] | None) -> str:
-    """Say which slices differ most; empty if no slices were requested."""
+def slice_lines(slices: dict[str, Any] | None) -> list[str]:
+    """Say which slices differ most; nothing if no slices were requested."""
     if not slices:
-        return ""
+        return []
     *clear, _ = slices["words"] or [""]
     if not slices.get("tests", 1):
-        return "slices: none could be tested. The report says why, and shows all scores."
+        return sentence_lines("slices: none could be tested. The report says why, and shows all scores.")
     if not clear:
-        return "slices: none differs clearly from the rest. All scores are in the report."
-    more = f" {counted(len(clear) - SHOWN_SLICES, 'more difference')} in the report." * (len(clear) > SHOWN_SLICES)
-    return f"slices: {' '.join(clear[:SHOWN_SLICES])}{more}"
+        return sentence_lines("slices: none differs clearly from the rest. All scores are in the report.")
+    shown = clear[:SHOWN_SLICES]
+    if len(clear) > SHOWN_SLICES:
+        shown.append(f"{counted(len(clear) - SHOWN_SLICES, 'more difference')} in the report.")
+    return ["", "  slices", *bullet_lines(shown)]
 
 
 def short_title(title: str) -> str:
@@ -190,9 +192,14 @@ def left_out_lines(left_out: list[tuple[str, str]]) -> list[str]:
 
 def warning_lines(warnings: list[str]) -> list[str]:
     """Format the warnings as a list."""
-    first, other = WARNING_PREFIX
-    wrapped = [textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=other) for words in warnings]
-    return ["", "  warnings", *(line for lines in wrapped for line in lines)] if warnings else []
+    return ["", "  warnings", *bullet_lines(warnings)] if warnings else []
+
+
+def bullet_lines(sentences: list[str]) -> list[str]:
+    """Format sentences as a list."""
+    first, other = BULLET_PREFIX
+    wrapped = [textwrap.wrap(words, WIDTH, initial_indent=first, subsequent_indent=other) for words in sentences]
+    return [line for lines in wrapped for line in lines]
 
 
 def coverage_lines(coverage: dict[str, Any] | None) -> list[str]:

@@ -70,7 +70,7 @@ class ValueWeights:
             return self
         if self.edges is not None:
             raise InputError(
-                "facts about rows between different cut points cannot be combined.",
+                "facts with different cut points cannot be combined.",
                 "pass the same cuts= to facts_of for both.",
             )
         upper = edges[1 + np.searchsorted(edges[1:-1], self.x)]

@@ -322,6 +322,8 @@ def test_it_prints_within_80_columns(result):
         {f"a model with a very long name {i}": np.linspace(0.5, 0.9, 5) + i / 9 for i in range(4)}, test_share=1 / 4
     )
     assert max(map(len, str(long).splitlines())) <= 80
+    fits = Comparison.of({name: [0.8, 0.7] for name in ("logistic_regression", "knn")}, test_share=1 / 4)
+    assert "logistic_regression  " in str(fits)
     page = result._repr_html_()
     assert page.count("<tr>") == 4
     assert "&lt;" in page or "P(&gt;)" in page

@@ -12,7 +12,7 @@ from foldwise.app.cli.output import ProgressLine, clipped, print_json, progress_
 from foldwise.app.cli.paths import check_table
 from foldwise.app.engine_tables import close_engine, is_large_csv, name_of, needs_engine, open_engine
 from foldwise.app.progress import RunProgress
-from foldwise.app.run_folder import MODEL, REPORT, check_exists, check_writable
+from foldwise.app.run_folder import MODEL, REPORT, check_exists, check_writable, is_run_folder
 from foldwise.app.workers.executors import count_workers, open_executor
 from foldwise.data.notes import counted
 from foldwise.errors import InputError
@@ -48,6 +48,11 @@ class FitRequest:
             return self.resume
         if self.table is None:
             raise InputError("TABLE is missing.", "pass the path of a table, or --resume with a run folder.")
+        if is_run_folder(self.table):
+            raise InputError(
+                f"{str(self.table)!r} is a run folder, not a table.",
+                f"pass the table, or --resume {self.table} without a table to continue the run.",
+            )
         check_table(self.file, *given)
         if self.options.get("target") is None and self.file is not None:
             from foldwise.data import read_table
@@ -83,9 +88,9 @@ class FitRequest:
         others = [f"--{named.get(name, name)}" for name in self.reading if name != "table"]
         if others:
             raise InputError(
-                f"{', '.join(others)} cannot be used with a database, several files, or a file that is larger than the "
-                "memory of a run, because DuckDB or the database reads the table.",
-                "omit it, or write the table to a Parquet file first.",
+                f"{' and '.join(others)} cannot be used here, because a database or DuckDB reads the table. DuckDB "
+                "reads folders, globs, and files that are too large for the memory of a run.",
+                f"omit {'it' if len(others) == 1 else 'them'}, or write the table to a Parquet file first.",
             )
         return open_engine(self.table, self.reading.get("table"), self.query)
 

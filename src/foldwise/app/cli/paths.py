@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from foldwise.app.engine_tables import is_database
+from foldwise.app.run_folder import is_run_folder
 from foldwise.data.reading.source_file import missing_file
 from foldwise.errors import InputError
 
@@ -24,6 +25,8 @@ def check_outputs(files: Mapping[str, Path | None]) -> None:
 def check_table(*paths: Path | None) -> None:
     """Raise if a file does not exist."""
     for path in paths:
+        if path is not None and is_run_folder(path):
+            raise InputError(f"{str(path)!r} is a run folder, not a table.", "pass the table itself.")
         if path is not None and path.is_dir():
             raise InputError(f"{str(path)!r} is a folder, not a table.", "pass a file of the folder.")
         if path is not None and not path.is_file() and is_database(path):

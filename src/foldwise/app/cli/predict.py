@@ -86,7 +86,9 @@ def database_to_write(table: Path, out: str, to_table: str | None) -> str | None
     """Return the address of the database with the new table: --out, or else TABLE. None if a file is written."""
     if to_table is None:
         if is_database(out):
-            raise InputError("--out is the address of a database, where a table needs a name.", "pass --to-table too.")
+            raise InputError(
+                "--out is the address of a database, so the new table needs a name.", "pass --to-table too."
+            )
         return None
     source = str(table) if out == "-" else out
     if is_database(source):

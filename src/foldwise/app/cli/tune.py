@@ -320,7 +320,7 @@ def summary(
     ]
     lines += [f"  {words}" for words in [default_words(search, "it")] if words]
     order = found["rank_test_score"].argsort(kind="stable")[:SHOWN]
-    lines += ["", f"{len(order)} best settings" if len(order) > 1 else "Its score"]
+    lines += ["", f"{len(order)} best settings, by search score" if len(order) > 1 else "Its search score"]
     scores = {i: sign * float(found["mean_test_score"][i]) for i in order.tolist()}
     as_score = numbers_of_column(scores.values())
     lines += [

@@ -58,8 +58,9 @@ def read_options(folder: Path) -> dict[str, Any]:
     """Read the options from a run folder. Raise if it is not the folder of a run that can be resumed."""
     check_exists(folder, or_model=False, by="fit")
     if not is_recorded(folder):
+        why = f"{OPTIONS} is missing" if folder.is_dir() else "it is a file"
         raise InputError(
-            f"{str(folder)!r} cannot be resumed, because {OPTIONS} is missing.",
+            f"{str(folder)!r} cannot be resumed, because {why}.",
             "pass a folder written by fit.",
         )
     try:

@@ -186,6 +186,7 @@ def refit(
             "reference": stored,
             "special": special,
         },
+        had_coverage=bool(model.metadata.get("coverage")),
     )
     if out is not None:
         result.save(out)

@@ -58,6 +58,8 @@ class RefitResult(FolderResult):
         One row, for the names and types of columns.
     metadata : mapping
         What is stored with the model.
+    had_coverage : bool
+        Whether the old model had prediction intervals or sets. The new one has none.
     """
 
     title: str
@@ -79,6 +81,7 @@ class RefitResult(FolderResult):
     model: Blend | ValueBlend
     sample: pl.DataFrame
     metadata: Mapping[str, Any]
+    had_coverage: bool = False
 
     @property
     def verdict(self) -> str:
@@ -119,7 +122,14 @@ class RefitResult(FolderResult):
         ]
         if self.verdict == "worse":
             found.append("If the old model was trained on some of these rows, the comparison favors it.")
-        return [*found, f"{rows}."]
+        found.append(f"{rows}.")
+        if self.had_coverage:
+            what = "prediction sets" if isinstance(self.model, Blend) else "prediction intervals"
+            found.append(
+                f"The {what} of the run are not carried over, because they were calibrated for the old model. Only fit "
+                "calibrates new ones."
+            )
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that can be written as JSON.

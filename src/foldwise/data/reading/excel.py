@@ -15,7 +15,7 @@ from foldwise.data.reading.expansion import check_workbook
 from foldwise.data.reading.layout import TableLayout, layout_of_rows
 from foldwise.data.reading.missing import missing_notes, with_missing
 from foldwise.data.reading.numbers import convert_columns
-from foldwise.data.reading.protocol import ParsedFile, ReadOptions, import_extra, read_errors
+from foldwise.data.reading.protocol import CUT_OFF, ParsedFile, ReadOptions, import_extra, read_errors
 from foldwise.data.reading.sniffing import SAMPLE_ROWS
 from foldwise.data.reading.source_file import SourceFile
 from foldwise.data.schema import check_unique_names, listing
@@ -54,7 +54,7 @@ def opened_book(source: SourceFile) -> tuple[Any, tuple[type[Exception], ...]]:
     fastexcel = import_extra("fastexcel", f"{source.name} is a workbook", hint)
     logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of empty columns, which notes describe
     errors = (fastexcel.FastExcelError, ValueError, zipfile.BadZipFile)
-    with read_errors(f"{source.name} cannot be read as a workbook", *errors):
+    with read_errors(f"{source.name} cannot be read as a workbook", *errors, hint=CUT_OFF):
         check_workbook(source.data, source.path)
         return fastexcel.read_excel(source.data), errors
 

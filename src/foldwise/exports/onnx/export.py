@@ -21,6 +21,7 @@ from foldwise.exports.model_columns import kinds_given, kinds_seen, rows_as_fitt
 from foldwise.exports.onnx.decision import decision_tensors, interval_tensors, set_tensor
 from foldwise.exports.onnx.graph import IR_VERSION, OPSETS, InputColumn, OnnxGraph, onnx_module
 from foldwise.exports.onnx.run_models import classify, regress
+from foldwise.exports.registry import ONNX
 from foldwise.storage import StoredModel
 from foldwise.storage.stored_model import stored
 from foldwise.storage.table_check import match_columns
@@ -202,6 +203,7 @@ class OnnxWriter:
         """Find out which columns a model needs, and what they contain."""
         if isinstance(model, StoredModel):
             return cls(model.model, model.kinds, model.framed, model.metadata, gap)
+        ONNX.refuse_unknown(model)
         if columns is None:
             return cls(model, kinds_seen(model, None if rows is None else as_polars(rows)), True, None, gap)
         return cls(model, kinds_given(columns, model), hasattr(model, "feature_names_in_"), None, gap)

@@ -15,6 +15,7 @@ from foldwise.errors import InputError
 from foldwise.exports.costs import CostDecision
 from foldwise.exports.coverage import coverage_quantile, intervals, set_texts, tolerance_scales
 from foldwise.exports.model_columns import kinds_given, kinds_seen, module_names, rows_as_fitted
+from foldwise.exports.registry import SQL
 from foldwise.exports.sql.coverage import interval_columns, set_column
 from foldwise.exports.sql.dates import native_dates
 from foldwise.exports.sql.decision import decision_columns
@@ -154,6 +155,7 @@ class SqlWriter:
         """Find out which columns a model needs, and what they contain."""
         if isinstance(model, StoredModel):
             return cls(model.model, dialect, dict(model.kinds), model.framed, model.metadata)
+        SQL.refuse_unknown(model)
         if columns is None:
             return cls(model, dialect, kinds_seen(model, None if rows is None else as_polars(rows)))
         return cls(model, dialect, kinds_given(columns, model), framed=hasattr(model, "feature_names_in_"))

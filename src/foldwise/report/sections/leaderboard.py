@@ -74,11 +74,11 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
         return f"The final model combines it with {named}."
     if quantity:
         return (
-            "The final model does not contain it, because a combination of other models has a better score, or "
-            "because there was no time to fit it."
+            "It is not part of the final model, because a combination of other models has a better score, or because "
+            "there was no time to fit it."
         )
     return (
-        "The final model does not contain it. Members are selected by their scores before calibration, and only if "
+        "It is not part of the final model, whose members are selected by their scores before calibration, and only if "
         "there is time to fit them."
     )
 
