@@ -250,6 +250,8 @@ def test_unknown_models_are_refused_by_name():
     from sklearn.neighbors import KNeighborsClassifier
 
     model = KNeighborsClassifier(1).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(InputError, match="one name per column of the model, 1 in total; got 2"):
+        to_sql(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), columns=["a", "b"])
     for columns in (["a"], None):  # it does not ask for columns first
         with pytest.raises(InputError, match="KNeighborsClassifier cannot be exported to SQL"):
             to_sql(model, columns=columns)

@@ -216,6 +216,7 @@ def test_small_and_odd_tables_get_an_answer():
     assert any("fewer than 20 rows" in note for note in find_outliers(rng.normal(size=(3, 2))).notes)
     assert len(find_outliers(rng.normal(size=(100, 1)))) == 0
     assert len(find_outliers(rng.choice(["a", "b"], size=(100, 4)))) == 0
+    assert len(find_outliers(rng.choice(["a", "b"], size=(10, 2)))) == 0
     holes = np.where(rng.random((200, 4)) < 0.5, np.nan, rng.normal(size=(200, 4)))
     assert len(find_outliers(holes)) == 0
     wide = rng.normal(size=(30, 1000))

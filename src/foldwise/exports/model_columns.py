@@ -23,6 +23,12 @@ def kinds_given(columns: Any, model: Any) -> dict[str, str]:
     if isinstance(columns, Mapping):
         return dict(columns)
     given = [str(name) for name in columns]
+    n_columns = getattr(model, "n_features_in_", len(given))
+    if len(given) != n_columns:
+        raise InputError(
+            f"columns= must have one name per column of the model, {n_columns} in total; got {len(given)}.",
+            "pass one name per column, in their order.",
+        )
     names = [str(name) for name in getattr(model, "feature_names_in_", given)]
     kinds: dict[str, str] = {}
     if len(names) == getattr(model, "n_features_in_", None):

@@ -7,12 +7,15 @@ of the same names.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from foldwise.errors import InputError
+from sklearn.base import is_classifier
+
+from foldwise.errors import FoldwiseTypeError, InputError
 
 TRANSFORMERS = {
     "sklearn.pipeline.Pipeline": "columns:pipeline",
@@ -122,11 +125,15 @@ class ExportLanguage:
 
     def refuse_unknown(self, model: Any) -> None:
         """Raise if the type of a model cannot be written, before its columns are asked for."""
+        if isinstance(model, str | os.PathLike):
+            raise FoldwiseTypeError(
+                f"model must be a fitted model, but is the path {str(model)!r}.", "open the model file with open_model."
+            )
         last = model
         while type_name(last) == "sklearn.pipeline.Pipeline":
             last = last.steps[-1][1]
         if hasattr(last, "predict") and not hasattr(last, "best_estimator_") and not self.knows(type_name(last)):
-            raise self.refusal(CLASSIFIERS if hasattr(last, "classes_") else REGRESSORS, last)
+            raise self.refusal(CLASSIFIERS if is_classifier(last) else REGRESSORS, last)
 
     def refusal(self, kind: Mapping[str, str], fitted: Any) -> InputError:
         """Return the error for an object that cannot be written."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -131,9 +131,16 @@ def model_in_memory(
     classes = np.empty(0) if is_regressor(model) else np.asarray(getattr(model, "classes_", ()))
     if classes.ndim != 1 or not (len(classes) or is_fitted_regressor(model)):
         raise InputError(
-            "only a fitted classifier or regressor with a single target can be saved.", "fit the model first."
+            f"only a fitted classifier or regressor with a single target can be saved, got {type(model).__name__}.",
+            "fit the model first." if is_classifier(model) or is_regressor(model) else "save another model.",
         )
     kinds, wanted = kinds_of(as_polars(X)), columns_of(model)
+    n_columns = getattr(model, "n_features_in_", None)
+    if wanted is None and n_columns not in (None, len(kinds)):
+        raise InputError(
+            f"X must have the {n_columns} columns that the model was fitted on, but has {len(kinds)}.",
+            "pass the table the model was fitted on, or some rows of it.",
+        )
     kinds = {name: kind for name, kind in kinds.items() if wanted is None or name in wanted}
     given = with_none_for_missing(model)
     return StoredModel(given, kinds, classes, target, plain(metadata or {}), versions(), is_framed(X))
@@ -164,6 +171,10 @@ def open_model(path: str | os.PathLike[str]) -> StoredModel:
     >>> open_model(path).predict([[1.5], [7.0]]).tolist()
     ['low', 'high']
     """
+    if not isinstance(path, str | os.PathLike):
+        raise FoldwiseTypeError(
+            f"path must be the path of a model file, got {type(path).__name__}.", "pass a str or a Path."
+        )
     archive = read_archive(path)
     manifest = archive.manifest
     try:

@@ -150,8 +150,8 @@ class CellModel:
                 scores += [found.residuals[:, j], -found.residuals[:, j]]
             tested = [tail.p_values(values) for tail, values in zip(tails, scores, strict=True)]
             p[:, j] = np.minimum(1.0, len(tested) * np.min(tested, axis=0))
-        for i, (j, tail) in enumerate(zip(self.scales.categories, self.category_tails, strict=True)):
-            if self.predictor is not None:
+        if self.predictor is not None:
+            for i, (j, tail) in enumerate(zip(self.scales.categories, self.category_tails, strict=True)):
                 p[:, n_numbers + j] = tail.p_values(found.misses[:, i])
         return p
 
@@ -177,5 +177,5 @@ def fit_cells(rows: EncodedRows, folds: list[NDArray[np.intp]]) -> CellModel:
         if found.residuals is not None:
             scores += [found.residuals[:, j], -found.residuals[:, j]]
         tails.append(tuple(fit_tail(values) for values in scores))
-    category_tails = tuple(fit_tail(found.misses[:, i]) for i in range(len(scales.categories)))
+    category_tails = tuple(fit_tail(found.misses[:, i]) for i in range(found.misses.shape[1]))
     return CellModel(scales, predictor, tuple(tails), category_tails, found)
