@@ -155,7 +155,7 @@ def test_the_reference_is_small(run):
             ["new.csv", "--labels", "x0"],
             "column 'x0' must contain true classes, but no row contains one of 'no', 'yes'.",
         ),
-        (["new.csv", "--slices", "x0"], "--slices needs labels, because scores need the truth."),
+        (["new.csv", "--slices", "x0"], "--slices needs labels, because scores are computed from true values."),
         (["new.csv", "--labels", "y", "--slices", "q"], "the table has no column 'q', passed as --slices."),
         (["none.csv"], "file 'none.csv' does not exist."),
         (["other.csv"], "the table has none of the columns of the model"),

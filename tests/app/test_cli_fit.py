@@ -140,6 +140,7 @@ class TestFit:
         (here / "run" / "run.json").write_text("{}")
         error = refused("fit", "run", "--target", "y")
         assert error.startswith("'run' is a run folder, not a table. Hint: pass the table, or --resume run without")
+        assert "pass the run first, then the table." in refused("predict", "run", "run")
         assert "is a run folder, not a table." in refused("compare", "run", "--target", "y", "--models", "knn,mlp")
 
     def test_a_target_is_wanted(self):

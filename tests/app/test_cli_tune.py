@@ -147,6 +147,8 @@ def test_the_report_of_a_quantity(tmp_path, capsys, monkeypatch):
 
 
 def test_a_file_that_cannot_be_written_is_refused_first(iris, tmp_path):
+    with pytest.raises(InputError, match=r"--plot must end in .png, .svg or .pdf, got 'picture.docx'"):
+        tune(request(iris, plot=tmp_path / "picture.docx"), as_json=False, quiet=True)
     with pytest.raises(InputError, match="--report must be a file in an existing folder"):
         tune(request(iris, report=tmp_path / "nowhere" / "r.html"), as_json=False, quiet=True)
 

@@ -65,7 +65,7 @@ def test_the_target_is_named(given: Any, target: str | None, name: str) -> None:
 def test_what_cannot_be_joined_is_refused() -> None:
     with pytest.raises(ValueError, match="X has 150 rows, but y has 149 labels"):
         foldwise.fit(X, y[1:])
-    with pytest.raises(ValueError, match="X has a column 'kind', which is the name of the target too"):
+    with pytest.raises(ValueError, match="X has a column 'kind', but the target has the same name"):
         foldwise.fit(X.assign(kind=1), pd.Series(SPECIES, name="kind"))
     with pytest.raises(TypeError, match="y can only be passed with a frame or an array"):
         foldwise.fit("examples/weather.csv", y)

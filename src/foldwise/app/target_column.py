@@ -45,8 +45,8 @@ def with_target(X: Any, y: Any, target: str | None = None) -> tuple[pl.DataFrame
     name = str(target if target is not None else getattr(y, "name", None) or NAME)
     if name in frame.columns:
         raise InputError(
-            f"X has a column {name!r}, which is the name of the target too.",
-            f"drop the column if it is the target itself, or pass target= with another name than {name!r}.",
+            f"X has a column {name!r}, but the target has the same name.",
+            "drop the column from X if it is the target itself. Otherwise pass another name for the target as target=.",
         )
     series = as_series(name, y)
     if len(series) != frame.height:

@@ -243,8 +243,11 @@ class SliceScores:
         longest = min(LONGEST_NAME, max([20, *(len(row[0]) for row in rows)]))
         name = next(iter(self.overall))
         title = next((one.title for one in self.scores if one.metric == name), name)
+        note = (
+            self.note() if self.clear or not self.n_tests else f"No slice differs clearly from the rest. {self.note()}"
+        )
         first = f"{self.n_rows:,} rows, {title} {number(self.overall[name])} overall"
-        return f"{first}\n\n{TextTable(heads, rows, longest)}\n\n{textwrap.fill(self.note(), WIDTH)}"
+        return f"{first}\n\n{TextTable(heads, rows, longest)}\n\n{textwrap.fill(note, WIDTH)}"
 
     def _repr_html_(self) -> str:
         rows = [

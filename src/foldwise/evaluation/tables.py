@@ -28,11 +28,12 @@ class TextTable:
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
-    longest: int = LONGEST  # longer names and headings are cut in text, but not in HTML
+    longest: int = LONGEST  # longer headings, and names if there is no room, are cut in text, but not in HTML
 
     def __str__(self) -> str:
         """Columns that do not fit into 80 characters continue below, under their own headings."""
-        heads, names = (cut_apart(one, self.longest) for one in (self.heads, [row[0] for row in self.rows]))
+        heads = [*cut_apart(self.heads[:1], self.name_width), *cut_apart(self.heads[1:], self.longest)]
+        names = cut_apart([row[0] for row in self.rows], self.name_width)
         lines = [heads, *([name, *row[1:]] for name, row in zip(names, self.rows, strict=True))]
         first, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
         blocks: list[list[int]] = []
@@ -48,6 +49,13 @@ class TextTable:
             cells = ([line[0].ljust(first), *(line[j].rjust(widths[j - 1] + 2) for j in block)] for line in lines)
             parts.append("\n".join("".join(line).rstrip() for line in cells))
         return "\n\n".join(parts)
+
+    @property
+    def name_width(self) -> int:
+        """How long a name may be: as long as the other columns leave room, but at least `longest`."""
+        heads = cut_apart(self.heads[1:], self.longest)
+        others = zip(heads, *(row[1:] for row in self.rows), strict=True)
+        return max(self.longest, WIDTH - sum(2 + max(map(len, cells)) for cells in others))
 
     def html(self, title: str = "", notes: Sequence[str] = ()) -> str:
         """Return the table as HTML for a notebook, with a title above and notes below it."""

@@ -78,7 +78,7 @@ def renamed_words(missing: Sequence[str], extra: Sequence[str]) -> str:
     >>> renamed_words(["class"], ["Class", "name"])
     "is 'Class' the column 'class'? Then rename it. Otherwise "
     """
-    near = [(name, nearest_name(extra, name)) for name in missing]
+    near = [(name, nearest_name(extra, name, 0.7)) for name in missing]
     found = [f"{other!r} the column {name!r}" for name, other in near if other is not None]
     if not found:
         return ""

@@ -106,7 +106,7 @@ def check(
     reference = RunReference.of(model)
     names = [] if slices is None else slice_names(slices)
     if names and labels is None:
-        raise InputError("slices= needs labels, because scores need the truth.", "pass labels= too.")
+        raise InputError("slices= needs labels, because scores are computed from true values.", "pass labels= too.")
     others = [*([] if labels is None else [("labels", labels)]), *(("slices", name) for name in names)]
     tell("reading")
     rows = read_new_rows(model, reference, batches_of(model, table, reading), others, seed)

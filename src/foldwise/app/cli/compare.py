@@ -106,7 +106,7 @@ def print_once(
         about = {"table": task.table.name, "target": request.target, "metric": title, "splits": 1}
         print_json({**about, "tied": [], "models": rows})
     elif not quiet:
-        where = f"the rows of {request.test.name}" if request.test is not None else "one held-out part of the rows"
+        where = f"the rows of {request.test.name}" if request.test is not None else "a single held-out split"
         shown = numbers_of_column(row["score"] for row in rows)
         width = max(len(name) for name, _ in found)
         print(f"{title[:1].upper()}{title[1:]} of {len(found)} models on {where}\n")

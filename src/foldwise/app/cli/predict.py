@@ -11,7 +11,7 @@ from foldwise.app.cli.output import ProgressLine, print_json
 from foldwise.app.cli.paths import check_table
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.engine_tables import address_of, close_engine, is_database, needs_engine, open_engine
-from foldwise.app.run_folder import check_exists
+from foldwise.app.run_folder import check_exists, is_run_folder
 from foldwise.errors import InputError
 
 
@@ -21,6 +21,8 @@ def predict(
     """Predict, and print notes and a summary. `options` are arguments of `predict_file`."""
     check_exists(run)
     keywords, query, to_table = reading.keywords(), options.pop("query"), options.pop("to_table")
+    if is_run_folder(table):
+        raise InputError(f"{str(table)!r} is a run folder, not a table.", "pass the run first, then the table.")
     in_engine = query is not None or needs_engine(table)
     check_table(None if in_engine else table, options["costs"])
     database = database_to_write(table, out, to_table)

@@ -21,6 +21,7 @@ from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
 
 OUTER, INNER = FoldPlan(5), FoldPlan(5)  # folds that estimate, and folds inside them that select
+PICTURES = (".png", ".svg", ".pdf")
 WINNERS = 0.15  # of the time of the nested searches, in which their winners are scored
 SHOWN = 5  # settings
 SMOOTH = {False: ("logistic_regression", "naive_bayes"), True: ("ridge",)}  # models for gradient, by is_quantity
@@ -75,6 +76,10 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     from foldwise.folds.progress import counting_to
     from foldwise.tuning.strategies import NAMED
 
+    if request.plot is not None and request.plot.suffix.lower() not in PICTURES:
+        raise InputError(
+            f"--plot must end in {PICTURES[0]}, {PICTURES[1]} or {PICTURES[2]}, got {request.plot.name!r}."
+        )
     seconds = None if request.budget is None else seconds_of(request.budget)
     if request.trials is not None and seconds is not None:
         raise InputError("--trials and --budget cannot be combined.", "pass one of them.")

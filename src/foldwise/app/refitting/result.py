@@ -115,8 +115,9 @@ class RefitResult(FolderResult):
             change = self.difference
         best = "higher" if self.greater_is_better else "lower"
         found = [
-            f"The new model is {compared} the old one on the same rows, which the new one was not trained on "
-            f"({self.metric_title} {number(self.new[0])} against {number(self.old[0])}, {p_equation(self.p)}).",
+            f"The new model is {compared} the old one ({self.metric_title} {number(self.new[0])} against "
+            f"{number(self.old[0])}, {p_equation(self.p)}).",
+            "Both predicted the same rows, and the new model was not trained on them.",
             f"Mean difference over {self.n_folds} folds, new minus old: {number(change)} (95% interval {number(low)} "
             f"to {number(high)}). For the {self.metric_title}, {best} is better.",
         ]

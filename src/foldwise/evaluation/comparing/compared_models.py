@@ -98,7 +98,7 @@ class ComparedModels:
         rows += [{"model": name, **self._own(name), **self._against_best(name)} for name in self.names[1:]]
         return [row | {"tied": row["p_holm"] is None or not row["p_holm"] < 1 - self.level} for row in rows]
 
-    def _table(self, names: dict[str, str] | None = None, width: int = NAME_WIDTH) -> TextTable:
+    def _table(self, names: dict[str, str] | None = None) -> TextTable:
         names = names or {}
         shares = {"P(>)": "better", "P(=)": "equal", "P(<)": "worse"}
         lines = [
@@ -107,7 +107,7 @@ class ComparedModels:
             | {head: "" if row[name] is None else f"{row[name]:.2f}" for head, name in shares.items()}
             for row in self._rows
         ]
-        return TextTable(list(lines[0]), [list(line.values()) for line in lines], width)
+        return TextTable(list(lines[0]), [list(line.values()) for line in lines], NAME_WIDTH)
 
     def _title(self) -> str:
         title = capitalized(title_of(self.metric, self.greater_is_better))
@@ -125,12 +125,9 @@ class ComparedModels:
 
     def __str__(self) -> str:
         notes = [textwrap.fill(note, WIDTH, subsequent_indent="   ") for note in self._notes()]
-        whole = self._table()
-        others = list(zip(whole.heads, *whole.rows, strict=True))[1:]
-        width = max(NAME_WIDTH, WIDTH - sum(2 + max(map(len, cells)) for cells in others))
-        short = cut_apart([row["model"] for row in self._rows], width - 2)
+        short = cut_apart([row["model"] for row in self._rows], self._table().name_width - 2)
         names = {row["model"]: name for row, name in zip(self._rows, short, strict=True)}
-        return "\n".join([self._title(), "", str(self._table(names, width)), "", *notes])
+        return "\n".join([self._title(), "", str(self._table(names)), "", *notes])
 
     def __repr__(self) -> str:
         return str(self)

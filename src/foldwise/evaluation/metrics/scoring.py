@@ -22,6 +22,7 @@ from foldwise.evaluation.metrics.scorers import ScorerMetric
 from foldwise.evaluation.metrics.session import SessionMetric
 from foldwise.folds.protocol import Answer, Labels, Params
 from foldwise.folds.splits import Split
+from foldwise.metric_names import METRICS_ELSEWHERE
 
 COSTS = "minus the mean cost"
 NEGATED = "neg_"
@@ -82,6 +83,8 @@ def scorer_of(scoring: Any, estimator: Any) -> Any:
     scoring = scoring.scorer if isinstance(scoring, Metric) else scoring
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         near = get_close_matches(scoring, get_scorer_names(), n=3, cutoff=0.5) or ["accuracy", "neg_log_loss", "r2"]
+        if (known := METRICS_ELSEWHERE.get(scoring.lower())) in get_scorer_names():
+            near = [known]
         raise InputError(
             f"scoring must name a metric of scikit-learn, got {scoring!r}.",
             f"try {', '.join(map(repr, near))}; sklearn.metrics.get_scorer_names() lists all.",
