@@ -120,7 +120,7 @@ def test_what_was_never_learned_cannot_be_taken_away():
 def test_too_little_weight_left_names_the_class():
     most, rest = (ValueWeights.of([0, 0, 0, 1], [1.0, 2.0, 3.0, 2.0], [1.0, 1.0, 1.0, w]) for w in (1e9 + 0.5, 0.3))
     whole = Values((most + rest,), 2)
-    with pytest.raises(ForgetError, match="relative error above 1e-09") as caught:
+    with pytest.raises(ForgetError, match="relative error below 1e-09") as caught:
         whole - Values((ValueWeights.of([1], [2.0], [1e9 + 0.5]),), 2)
     assert caught.value.index == (1, 0)
 

@@ -111,7 +111,7 @@ def test_finite_branches_are_drawn_in_proportion_to_their_settings():
     ("space", "error", "words"),
     [
         ({"a": Float(0, 1, when={"b": 1})}, InputError, "'a' depends on 'b'"),
-        ({"a": Float(0, 1, when={"b": 1}), "b": Float(0, 1, when={"a": 1})}, InputError, "in a circle"),
+        ({"a": Float(0, 1, when={"b": 1}), "b": Float(0, 1, when={"a": 1})}, InputError, "form a cycle"),
         ({"a": "rbf"}, FoldwiseTypeError, r"pass \['rbf'\]"),
         ("C", FoldwiseTypeError, "must be a dict"),
         ({"a": []}, InputError, "at least one value"),

@@ -211,7 +211,7 @@ def test_results_are_frames_pictures_and_words():
     frame = found.to_frame()
     assert frame.height == len(found.rules)
     assert frame["confirmed"].sum() == len(found.confirmed) > 0
-    assert found.summary in repr(found)
+    assert found.summary in " ".join(repr(found).split())
     assert "<table" in found._repr_html_()
     assert len(found.plot(top=4).get_yticklabels()) == 4
     sets = frequent_itemsets(read_table("examples/loans.csv"))

@@ -11,6 +11,7 @@ from foldwise.arrays import Floats
 from foldwise.clusters.assignment import ClusterLabels
 from foldwise.clusters.references import gap_choice
 from foldwise.data.html import html_table
+from foldwise.data.notes import hanging
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import TextTable, number, p_equation, p_text
@@ -143,7 +144,7 @@ class ClusterStudy:
             where = "in the table" if tested[split] == 1 else f"within one of {tested[split]} clusters"
             p = p_equation(float(self.split_p_values[split]))
             words.append(f"A test on held-out rows finds two groups {where} ({p}).")
-            words.append(f"With {needed} clusters, no cluster contains two groups.")
+            words.append(f"None of the {needed} clusters contains two groups.")
         if best > needed:
             words.append(f"With up to {best} clusters, every cluster reappears in resampled rows.")
         words.append(
@@ -252,7 +253,7 @@ class ClusterStudy:
         return f"Suggested number of clusters: {self.best_k}" if self.has_clusters else "No clusters"
 
     def __str__(self) -> str:
-        return f"{self._title()}\n{self.reason}\n\n{self._table()}"
+        return f"{self._title()}\n{hanging('', self.reason)}\n\n{self._table()}"
 
     def _repr_html_(self) -> str:
         table = self._table()

@@ -284,7 +284,7 @@ def look_at_many_texts(present: pl.Series, n_rows: int, n_different: int) -> tup
     if n_different > FEW_ROWS and (words_each >= 5 or length >= 40):
         return "text", f"{n_different:,} different texts of {words_each:.0f} words on average"
     if n_different > FEW_ROWS and n_different > 0.5 * len(present):
-        return "text", f"{n_different:,} different values in {len(present):,} rows: too many for categories"
+        return "text", f"{n_different:,} different values in {len(present):,} rows, too many for categories"
     return None
 
 

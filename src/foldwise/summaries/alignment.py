@@ -49,8 +49,8 @@ def check_kept(before: Floats, left: Floats, rows: Floats, class_axis: int = 0) 
     if poor.any():
         index = tuple(int(i) for i in np.argwhere(poor)[0])
         raise ForgetError(
-            f"only {left[index]:g} of the weight {before[index]:g} would remain, with a relative error above "
-            f"{FORGET_TOLERANCE:.0e}.",
+            f"only {left[index]:g} of the weight {before[index]:g} would remain, which is too little to be computed "
+            f"with a relative error below {FORGET_TOLERANCE:.0e}.",
             "fit the model again on the remaining rows.",
             index=(index[class_axis], index[-1]),
         )

@@ -118,7 +118,7 @@ def without(root: Floats, removed: Floats) -> Floats:
     if np.abs(outside).max(initial=0.0) > 1e-7 * values[0] or shares.min(initial=1.0) < -1e-7:
         raise ForgetError("it has not learned these rows.")
     if ((shares > NOTHING) & (shares < ENOUGH)).any():
-        raise ForgetError("the rows that are left hardly differ in some direction, so that precision would be lost.")
+        raise ForgetError("the remaining rows are nearly collinear, so precision would be lost.")
     shares[shares <= NOTHING] = 0.0
     return triangle([np.sqrt(shares)[:, None] * (turned.T * values[kept]) @ axes[kept] * scale])
 

@@ -135,7 +135,7 @@ def in_order(branch: Mapping[str, Any]) -> dict[str, Any]:
         ready = [name for name, one in left.items() if not set(one.when or ()) & left.keys()]
         if not ready:
             raise InputError(
-                f"the conditions of {', '.join(map(repr, left))} depend on each other in a circle.",
+                f"the conditions of {', '.join(map(repr, left))} form a cycle.",
                 "let each parameter depend on earlier ones only.",
             )
         for name in ready:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from foldwise.data.html import html_table
-from foldwise.data.notes import counted
+from foldwise.data.notes import counted, hanging
 from foldwise.evaluation.plotting import axes
 from foldwise.evaluation.tables import p_equation
 from foldwise.unsupervised.encoded_rows import left_out_words
@@ -179,7 +179,7 @@ class ClusterDescriptions:
             for contrast in one.contrasts[:SHOWN]:
                 p = "" if contrast.p_value is None else f" ({p_equation(contrast.p_value)})"
                 lines.append(f"  {contrast}{p}")
-        return "\n".join([*lines, *self._notes()])
+        return "\n".join([*lines, *(hanging("", note) for note in self._notes())])
 
     __repr__ = __str__
 

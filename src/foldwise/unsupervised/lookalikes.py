@@ -14,7 +14,7 @@ from foldwise.arrays import Floats
 from foldwise.data.arguments import check_jobs, one_of, whole_at_least
 from foldwise.data.frames import as_polars, frame_in, library_of, pandas_index, position_word
 from foldwise.data.html import html_table
-from foldwise.data.notes import counted
+from foldwise.data.notes import counted, hanging
 from foldwise.data.schema import listing
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.plotting import axes
@@ -155,10 +155,10 @@ class SimilarRows:
 
     def __str__(self) -> str:
         lines = [
-            f"row {row:,} (distance {distance:.3g}): {words_of(one)}"
+            hanging(f"row {row:,} (distance {distance:.3g}): ", words_of(one))
             for row, distance, one in zip(self.rows, self.distances, self.differences, strict=True)
         ]
-        return "\n".join(filter(None, [self._title(), *lines, left_out_words(self.left_out)]))
+        return "\n".join(filter(None, [self._title(), *lines, hanging("", left_out_words(self.left_out))]))
 
     __repr__ = __str__
 

@@ -15,6 +15,7 @@ from foldwise.data.arguments import one_of, whole_at_least
 from foldwise.data.frames import as_series, frame_in, library_of, pandas_index, position_word
 from foldwise.data.html import html_table
 from foldwise.data.levels import is_missing
+from foldwise.data.notes import hanging
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
 from foldwise.neighbors.encoding import EncodedRows
@@ -170,7 +171,7 @@ class RowRanking:
     def __str__(self) -> str:
         which = position_word(self.index)
         lines = [f"{name}: {'row' if ',' not in rows else 'rows'} {rows}{which}" for name, rows in self._lines()]
-        return "\n".join(filter(None, [*lines, left_out_words(self.left_out)]))
+        return "\n".join(filter(None, [*lines, hanging("", left_out_words(self.left_out))]))
 
     __repr__ = __str__
 

@@ -197,7 +197,8 @@ class AssociationRules:
         lines = [hanging("  ".join(cell.rjust(len(head)) for head, cell in zip(HEADS, row[:-1], strict=True)) + "  ",
                          row[-1]) for row in self._rows()]  # fmt: skip
         table = "\n".join(["  ".join((*HEADS, "rule")), *lines]) if lines else ""
-        return "\n\n".join(part for part in (self.summary, table, "\n".join(self._notes())) if part)
+        notes = "\n".join(hanging("", one) for one in self._notes())
+        return "\n\n".join(part for part in (hanging("", self.summary), table, notes) if part)
 
     def _repr_html_(self) -> str:
         return html_table(self.summary, (*HEADS, "rule"), self._rows(), self._notes(), align="rrrrl")

@@ -201,7 +201,7 @@ class Factors:
 
     def __repr__(self) -> str:
         lines = [hanging("- ", sentence) for sentence in self.sentences]
-        return "\n".join([self.summary, *lines, *self._notes()])
+        return "\n".join([hanging("", self.summary), *lines, *(hanging("", one) for one in self._notes())])
 
     def _repr_html_(self) -> str:
         rows = [sentence.partition(": ")[::2] for sentence in self.sentences]

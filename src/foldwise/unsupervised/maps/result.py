@@ -11,6 +11,7 @@ import polars as pl
 from foldwise.arrays import Floats
 from foldwise.data.frames import as_series, frame_in
 from foldwise.data.html import html_table
+from foldwise.data.notes import hanging
 from foldwise.data.schema import listing
 from foldwise.errors import InputError
 from foldwise.evaluation.plotting import axes
@@ -176,7 +177,7 @@ class TableMap:
         return [*notes, *([f"Columns left out: {listed_columns(self.left_out)}."] if self.left_out else [])]
 
     def __repr__(self) -> str:
-        return "\n".join([self.summary, *self._notes()])
+        return "\n".join(hanging("", one) for one in [self.summary, *self._notes()])
 
     def _repr_html_(self) -> str:
         rows = [[METHODS[name], f"{t:.3f}", f"{c:.3f}"] for name, (t, c) in self.tried.items()]

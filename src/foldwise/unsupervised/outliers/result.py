@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from foldwise.arrays import Floats
 from foldwise.data.frames import frame_in, position_word
 from foldwise.data.html import html_table
+from foldwise.data.notes import hanging
 from foldwise.evaluation.plotting import axes
 from foldwise.unsupervised.encoded_rows import cell_text
 
@@ -202,10 +203,10 @@ class Outliers:
         lines = [self._title()]
         for one in self.outliers[:SHOWN]:
             why = "; ".join(map(str, one.cells))
-            lines.append(f"row {one.row:,}{position_word(self.index)}: {why or 'unusual as a whole'}")
+            lines.append(hanging(f"row {one.row:,}{position_word(self.index)}: ", why or "unusual as a whole"))
         if len(self.outliers) > SHOWN:
             lines.append(f"… and {len(self.outliers) - SHOWN:,} more; to_frame() lists all.")
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *(hanging("", note) for note in self.notes)])
 
     __repr__ = __str__
 
