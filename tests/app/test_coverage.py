@@ -143,6 +143,7 @@ def test_rows_set_aside_are_never_learned(guaranteed_run):
     aside = run.task.aside
     assert len(aside.y) == 48
     assert run.task.n_rows == 192
+    assert run.facts["final"]["words"].endswith("fitted again on all 192 training rows.")
     rows = np.flatnonzero(np.isin(table["x"].to_numpy(), aside.X["x"].to_numpy()))
     changed = table["y"].to_numpy().copy()
     changed[rows] += 50

@@ -250,7 +250,9 @@ def final_facts(result: FitResult) -> dict[str, Any]:
     what = models if len(members) == 1 else f"a weighted mean of {len(members)} settings of {models}"
     rungs = {final.selection.candidates[i].batch.rung for i in final.weights}
     samples = [rows for rung in rungs if (rows := setup.samples.refit(rung)) is not None]
-    fitted = f"fitted again on all {setup.task.n_rows:,} rows"
+    task = setup.task
+    kept_out = task.aside is not None or (task.test is not None and task.test.share is not None)
+    fitted = f"fitted again on all {task.n_rows:,} {'training rows' if kept_out else 'rows'}"
     if samples:  # a tall table, of which some member learned from a part
         most = max(map(len, samples)) if len(samples) == len(rungs) else setup.task.n_rows
         fitted = f"fitted again on {min(map(len, samples)):,} to {most:,} of {setup.task.n_rows:,} rows"
