@@ -35,10 +35,10 @@ from foldwise.tuning.callbacks import ObservedSession, SearchTasks, has_callback
 from foldwise.tuning.default_setting import default_is_tied, default_setting
 from foldwise.tuning.dimensions import Space
 from foldwise.tuning.racing import Racing
-from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, as_running, check_refit, run
+from foldwise.tuning.running_search import CheckedSearchPlan, RunningSearch, check_refit, run
 from foldwise.tuning.scheduled import ScheduledSearch, SplitInput, announce, check_schedule, schedules_itself
 from foldwise.tuning.search_views import SearchViews
-from foldwise.tuning.strategies.protocol import BatchStrategy, Strategy, is_tried
+from foldwise.tuning.strategies.protocol import BatchStrategy, Strategy, as_running, is_tried
 
 
 class FoldSearch(SearchViews):

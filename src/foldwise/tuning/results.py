@@ -51,6 +51,13 @@ def format_results(
     return results
 
 
+def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Join the scores of several rounds."""
+    if not parts:
+        return {}
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
 def mean_and_std(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Average each setting over all splits. The last bits of a mean depend on the CPU, so `ranks` has a tolerance."""
     means = values.mean(axis=1)

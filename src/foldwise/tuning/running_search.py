@@ -29,15 +29,23 @@ from foldwise.folds.splits import Split, among, freeze_splits
 from foldwise.folds.tolerance import first_best, tie_unit
 from foldwise.tuning.dimensions import Space
 from foldwise.tuning.parameter_names import check_names
-from foldwise.tuning.racing import FoldRace, Racing
+from foldwise.tuning.racing import FoldRace, Racing, proposing
 from foldwise.tuning.reshuffling import reshuffled
-from foldwise.tuning.results import format_results
+from foldwise.tuning.results import format_results, joined
 from foldwise.tuning.row_race import RowRace
 from foldwise.tuning.seeds import holds_generator, seed_of
 from foldwise.tuning.smooth_losses import SearchData
-from foldwise.tuning.strategies import strategy_of
 from foldwise.tuning.strategies.grid import Grid
-from foldwise.tuning.strategies.protocol import BatchStrategy, DataStrategy, Strategy, Trial, is_tried, trial_generator
+from foldwise.tuning.strategies.protocol import (
+    BatchStrategy,
+    DataStrategy,
+    Strategy,
+    Trial,
+    as_running,
+    is_tried,
+    scored_trial,
+    trial_generator,
+)
 from foldwise.tuning.study_protocol import StudyProtocol
 
 DEFAULT_TRIALS = 50  # of strategies that could go on for ever
@@ -87,7 +95,7 @@ class CheckedSearchPlan:
     @cached_property
     def _looker(self) -> DataStrategy | None:
         """The strategy that proposes settings, if it looks at data."""
-        strategy = self.strategy if self.racing is None else strategy_of(self.racing.strategy)
+        strategy = proposing(self.strategy)
         return strategy if isinstance(strategy, DataStrategy) else None
 
     def bound(self, session: FoldSession, splits: Sequence[Split]) -> CheckedSearchPlan:
@@ -432,13 +440,6 @@ def run(running: RunningSearch, *, keeper: Any = None, progress: Progress | None
             watch(running.trials())
 
 
-def joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Join the scores of several rounds."""
-    if not parts:
-        return {}
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
 def check_refit(refit: Any, names: Sequence[str]) -> None:
     """Raise an error if `refit` does not name one of several metrics."""
     if refit and not callable(refit) and refit not in names:
@@ -446,15 +447,3 @@ def check_refit(refit: Any, names: Sequence[str]) -> None:
             f"with several metrics, refit must name the metric to select by, got {refit!r}.",
             f"pass one of {listing(names)}, a callable, or False.",
         )
-
-
-def scored_trial(setting: Params, scores: NDArray[np.float64]) -> Trial:
-    """The trial of a setting with its scores on the splits."""
-    mean, n = float(np.average(scores)), len(scores)
-    error = float(np.std(scores, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Trial(setting, mean, "finished" if math.isfinite(mean) else "failed", error)
-
-
-def as_running(setting: Params) -> Trial:
-    """The trial of a setting that has not been scored."""
-    return Trial(setting, math.nan, "running")

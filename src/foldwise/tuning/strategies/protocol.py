@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from foldwise.arrays import Floats
 from foldwise.folds.protocol import Params
 from foldwise.tuning.dimensions import Space, same
 
@@ -142,6 +143,18 @@ def search_generator(rng: np.random.Generator) -> np.random.Generator:
     """A generator that is the same in all calls of one search, found from the generator of one call."""
     entropy = getattr(rng.bit_generator.seed_seq, "entropy", 0)
     return np.random.default_rng(entropy[0] if isinstance(entropy, list | tuple) else entropy)
+
+
+def scored_trial(setting: Params, scores: Floats) -> Trial:
+    """The trial of a setting with its scores on the splits."""
+    mean, n = float(np.average(scores)), len(scores)
+    error = float(np.std(scores, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return Trial(setting, mean, "finished" if math.isfinite(mean) else "failed", error)
+
+
+def as_running(setting: Params) -> Trial:
+    """The trial of a setting that has not been scored."""
+    return Trial(setting, math.nan, "running")
 
 
 def is_tried(setting: Params, trials: Sequence[Trial]) -> bool:
