@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,11 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_predictions_from_and_to_a_database(
-    model: Any, request: pytest.FixtureRequest, postgresql_server: str, tmp_path: Path
+    model: Any,
+    request: pytest.FixtureRequest,
+    postgresql_server: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     url = postgresql_server.replace("+psycopg", "")
     path = tmp_path / "m.foldwise"
@@ -145,6 +150,8 @@ def test_predictions_from_and_to_a_database(
         assert [row[1] for row in found] == wanted.tolist()
         # the table exists, and stays as it is
         assert "already exists" in ask("predict", path, url, "--table", name, "--to-table", "predictions")[2]
+        gc.collect()
+        assert not caplog.records  # of the driver, about a cursor that was left open
         # an error midway leaves nothing behind
         with DatabaseWriter(url, "half") as writer:
             writer.write(pl.DataFrame({'a"; drop table predictions': ["x"]}))

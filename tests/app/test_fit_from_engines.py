@@ -146,7 +146,7 @@ def test_a_table_of_postgresql_and_its_password(
 def test_what_cannot_be_read_is_refused(here: Path, url: str, load: Any) -> None:
     name = load(rows_of(), "large_orders")
     assert "could not be" not in (said := refused("fit", url, "--table", "nobody", *OPTIONS))
-    assert "table 'nobody' cannot be read" in said
+    assert "the database has no table 'nobody'" in said
     assert "the query cannot be read" in refused("fit", url, "--query", "select nothing from nowhere", *OPTIONS)
     assert "cannot be combined" in refused("fit", url, "--table", name, "--query", "select 1", *OPTIONS)
     assert not Path("run").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import gzip
 import sqlite3
 import sys
@@ -257,6 +258,17 @@ def test_duckdb(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(InputError, match=r"pip install 'foldwise\[duckdb\]'"):
         read_table(path)
+
+
+def test_times_with_a_zone_of_duckdb(tmp_path):
+    """They are read in UTC, without the package pytz."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute("SET timezone = 'Asia/Tokyo'")
+        connection.execute('CREATE TABLE t ("at\'s" TIMESTAMPTZ)')
+        connection.execute("INSERT INTO t VALUES ('2020-01-01 12:00+02'), (NULL)")
+    found = read_table(tmp_path / "a.duckdb").X
+    assert found["at's"].to_list() == [dt.datetime(2020, 1, 1, 10), None]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather", "xlsx", "db", "duckdb", "json", "csv.gz", "arff"])

@@ -21,8 +21,8 @@ import foldwise
 from foldwise import NaiveBayes
 from foldwise.app.database_predictions import DatabaseWriter
 from foldwise.engines import KeyFolds, facts_of, table_of
-from foldwise.engines.drawing import draw
-from foldwise.errors import InputError
+from foldwise.engines.drawing import draw, row_batches
+from foldwise.errors import EngineError, InputError
 from foldwise.evaluation import nested_in_engine
 from tests.app.command_line import ask
 from tests.engines.tables import assert_same_facts, mixed_table
@@ -67,7 +67,7 @@ def test_duckdb_and_sqlite_files_by_table_and_query(engine: str, ending: str, tm
         assert draw(table, "label", 50).n_rows == 100
     with pytest.raises(InputError, match=r"contains 2 tables: .*orders.*others.* Hint: pass table="):
         table_of(path)
-    with pytest.raises(InputError, match="table 'missing' cannot be read"):
+    with pytest.raises(InputError, match="the database has no table 'missing'"):
         table_of(path, table="missing")
     with pytest.raises(InputError, match="the query cannot be read"):
         table_of(path, query="select * from missing")
@@ -128,7 +128,7 @@ def test_hostile_names_of_tables(engine: str, request: pytest.FixtureRequest, tm
     for name, rows in tables.items():
         with opened(source, table=name) as table:
             assert_same_facts(facts_of(table, "label", folds=KeyFolds("id", 2)), rows)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="the database has no table"):
         table_of(source, table=f"{HOSTILE[0]} again")
     with opened(source, table=HOSTILE[-1]) as table:  # nothing was dropped
         assert {*HOSTILE} <= {*names_of_tables(engine, table.get_backend())}
@@ -213,3 +213,96 @@ def test_files_of_unrelated_tables_are_refused(ending: str, tmp_path: Path) -> N
         table_of(tmp_path)
     (tmp_path / f"b.{ending}").unlink()
     assert table_of(tmp_path).columns == ("x", "wage")
+
+
+def test_two_tables_of_one_duckdb_file(tmp_path: Path) -> None:
+    """In one process, DuckDB opens a file again only with the same settings."""
+    path = database_file("duckdb", tmp_path / "p.duckdb", {"a": mixed_table(10), "b": mixed_table(20)})
+    a, b = table_of(path, table="a"), table_of(path, table="b")
+    assert (a.count().execute(), b.count().execute()) == (10, 20)
+    folders = {
+        tuple(t.get_backend().con.execute("select current_setting('temp_directory')").fetchone()) for t in (a, b)
+    }
+    [[folder]] = folders
+    a.get_backend().disconnect()
+    del a
+    gc.collect()
+    assert Path(folder).exists()  # the other connection uses it
+    b.get_backend().disconnect()
+    del b
+    gc.collect()
+    assert not Path(folder).exists()
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite", "postgres"])
+def test_the_end_of_a_query(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """A query may end with a semicolon or a comment, as in a file of SQL."""
+    if engine == "postgres":
+        source, table = (
+            request.getfixturevalue("postgresql_server").replace("+psycopg", ""),
+            "generate_series(1, 9) as t(id)",
+        )
+    else:
+        source, table = database_file(engine, tmp_path / f"p.{engine}", {"t": mixed_table(9)}), "t"
+    for end in (";", " ; \n", " -- all of them"):
+        with opened(source, query=f"select id, id % 2 as y from {table}{end}") as found:
+            assert facts_of(found, "y").n_rows == 9
+
+
+def test_tables_that_are_not_there(postgresql_server: str, tmp_path: Path) -> None:
+    path = database_file("duckdb", tmp_path / "p.duckdb", {"orders": mixed_table(5), "others": mixed_table(5)})
+    with pytest.raises(
+        InputError, match=r"no table 'order'\. Hint: did you mean 'orders'\? Choose among 'orders', 'others'"
+    ):
+        table_of(path, table="order")
+    url = postgresql_server.replace("+psycopg", "")
+    for name in ("nowhere", "nowhere.nothing"):
+        with pytest.raises(InputError, match=f"the database has no table '{name}'"):
+            table_of(url, table=name)
+    with pytest.raises(InputError, match=r"two columns with the name 'x'\. Hint: .* with AS"):
+        table_of(url, query="select 1 as x, 2 as x")
+
+
+def test_addresses_of_other_databases() -> None:
+    for address in ("mysql://ann:geheim@db/shop", "postgresql+psycopg://ann:geheim@db/shop"):
+        for given in ({}, {"table": "t"}):
+            with pytest.raises(
+                InputError, match=r"must start with postgresql://, got '.*ann:\*\*\*@db/shop'"
+            ) as caught:
+                table_of(address, **given)
+            assert "geheim" not in str(caught.value)
+    with pytest.raises(EngineError, match=r"cannot connect to postgresql://ann:\*\*\*@127"):
+        table_of("PostgreSQL://ann:geheim@127.0.0.1:1/shop?connect_timeout=2", table="t")
+
+
+def test_types_of_postgres(postgresql_server: str, tmp_path: Path) -> None:
+    """Enumerations and identifiers become text, money and domains numbers."""
+    url = postgresql_server.replace("+psycopg", "")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("drop schema if exists types cascade")
+        connection.execute("create schema types")
+        connection.execute("create type types.mood as enum ('sad', 'happy')")
+        connection.execute("create domain types.whole as int check (value >= 0)")
+        connection.execute(
+            """create table types.t as select i as id,
+            (case when i % 2 = 0 then 'sad' else 'happy' end)::types.mood as m,
+            md5(i::text)::uuid as u, '10.0.0.1'::inet as ip, 12.5::money as "mo""ney", i::types.whole as w,
+            case when i % 3 = 0 then 'a' else 'b' end as y from generate_series(1, 60) as i"""
+        )
+        try:
+            for given in ({"table": "types.t"}, {"query": "select * from types.t;"}):
+                with opened(url, **given) as table:
+                    facts = facts_of(table, "y", columns=["m", "u", 'mo"ney', "w"])
+                    assert facts.categorical == ("m", "u")
+                    assert facts.total.moments.mean[:, 0].tolist() == [12.5, 12.5]
+                    found = nested_in_engine(
+                        NaiveBayes(), [{}], table, "m", key="id", columns=["w", "y"], outer=2, inner=2
+                    )
+                    assert found.n_rows == 60
+                    for most in (20, 100):  # a part of the rows, and all
+                        rows = draw(table, "m", most).sample
+                        assert set(rows["m"]) == {"sad", "happy"}
+                        assert rows.schema["u"] == rows.schema["ip"] == pl.String
+                    assert next(row_batches(table, 100)).schema["u"] == pl.String
+        finally:
+            connection.execute("drop schema types cascade")

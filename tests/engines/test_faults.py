@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
 import numpy as np
 import polars as pl
 import psycopg
 import pytest
 
 from foldwise import NaiveBayes
-from foldwise.engines import KeyFolds, facts_of, scans, table_of
+from foldwise.engines import KeyFolds, TableFacts, facts_of, scans, table_of
 from foldwise.engines.asking import Asker
 from foldwise.engines.connecting import masked
 from foldwise.engines.drawing import draw
@@ -344,10 +346,10 @@ def test_a_read_only_role(postgres_url: str, request: pytest.FixtureRequest, tmp
         other.execute("create role reader login")
         other.execute("revoke create, temporary on database postgres from public")
         reader = postgres_url.replace("postgres@", "reader@")
-        table = table_of(reader, table=name)
-        with pytest.raises(EngineError, match="permission denied"):
-            facts_of(table, "label")
+        with pytest.raises(InputError, match="permission denied"):
+            table_of(reader, table=name)
         other.execute(f"grant select on {name} to reader")
+        table = table_of(reader, table=name)
         assert_same_facts(facts_of(table, "label", folds=KeyFolds("id", outer=2)), frame)
         by_query = table_of(reader, query=f"select * from {name} where id >= 0")
         assert facts_of(by_query, "label").n_rows == 100
@@ -445,6 +447,10 @@ def test_partitions_are_learned_and_forgotten(request: pytest.FixtureRequest, tm
         ({"target": "label", "max_levels": 2}, "more than max_levels"),
         ({"target": "color"}, "missing in"),
         ({"target": "label", "columns": ["gaps"], "gram": True}, "missing cells"),
+        ({"target": "label", "columns": "far"}, "columns must be a list of names, got the text 'far'"),
+        ({"target": "label", "values": "far"}, "values must be a list of names, got the text 'far'"),
+        ({"target": "label", "columns": ["far", "far"]}, "columns must name each column once, got 'far' twice"),
+        ({"target": "label", "columns": ["far", "label"]}, "'label' is also one of the columns"),
     ],
 )
 def test_invalid_arguments(
@@ -452,3 +458,70 @@ def test_invalid_arguments(
 ) -> None:
     with loader("duckdb", request, tmp_path) as load, pytest.raises(InputError, match=message):
         facts_of(load(mixed_table(100)), **arguments)
+
+
+def test_nan_in_decimals_of_postgres(postgres_url: str) -> None:
+    """A decimal of PostgreSQL may be NaN, which is missing as in any column."""
+    query = """select i as id, case i % 4 when 0 then 'NaN'::numeric when 1 then null else i end as x,
+        case when i < 20 then 'a' else 'b' end as y from generate_series(0, 39) as i"""
+    table = table_of(postgres_url, query=query)
+    facts = facts_of(table, "y", columns=["x"])
+    assert facts.total.moments.rows.tolist() == [[10.0], [10.0]]
+    assert facts.total.moments.mean.tolist() == [[10.5], [30.5]]
+    found = nested_in_engine(NaiveBayes(), [{}], table, "y", key="id", outer=2, inner=2)
+    assert np.isfinite(found.score)
+    rows = draw(table, "y", 100).sample
+    assert rows.schema["x"] == pl.Float64
+    assert rows["x"].drop_nulls().is_nan().sum() == 10
+    table.get_backend().disconnect()
+
+
+def test_a_closed_connection_of_duckdb(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(50))
+        ChangesAfter(monkeypatch, table.get_backend().disconnect, 1)
+        for _ in range(2):
+            with pytest.raises(EngineError, match=r"DuckDB could not run a statement: .*closed\. Hint"):
+                facts_of(table, "label")
+
+
+def test_types_that_ibis_does_not_know(postgres_url: str) -> None:
+    backend = ibis.postgres.from_connection(psycopg.connect(postgres_url, autocommit=True))
+    schema = ibis.schema({"x": "float64", "v": dt.Unknown("tsvector")})
+    table = backend.sql("select 1.5::float8 as x, 'a'::tsvector as v", schema=schema)
+    with pytest.raises(InputError, match="the target 'v' has a type that Ibis does not know"):
+        facts_of(table, "v")
+    with pytest.raises(InputError, match=r"column 'v' must contain .* but has a type that Ibis does not know"):
+        facts_of(table, "x")
+    backend.disconnect()
+
+
+def test_folds_without_rows_are_refused(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(60)
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(frame)
+        with pytest.raises(InputError, match=r"no row is in fold \d+, because the table has only 60 rows"):
+            nested_in_engine(NaiveBayes(), [{}], table, "label", key="id", outer=50)
+        with pytest.raises(InputError, match=r"no row is in inner fold \d+ of outer fold 0"):
+            nested_in_engine(NaiveBayes(), [{}], table, "label", key="id", outer=2, inner=50)
+        facts = facts_of(table, "label", folds=KeyFolds("id", outer=3))
+        plain = facts_of(table, "label", columns=["far"])
+    for wrong in (-1, 3):
+        for part in (facts.train, facts.test):
+            with pytest.raises(InputError, match=f"outer must be an index from 0 to 2, got {wrong}"):
+                part(wrong)
+    with pytest.raises(InputError, match="no inner folds"):
+        facts.test(0, 0)
+    with pytest.raises(InputError, match="only facts with the same columns can be merged"):
+        facts + plain
+    with pytest.raises(InputError, match=r"only facts with the same folds can be merged; got KeyFolds.* and None"):
+        facts + facts_of_all(facts)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        facts + 1  # type: ignore[operator]
+
+
+def facts_of_all(facts: TableFacts) -> TableFacts:
+    """The same facts without folds."""
+    return replace(facts, cells={(): facts.total}, folds=None)

@@ -91,3 +91,24 @@ def test_a_frequent_value_is_a_bin_of_its_own() -> None:
     edges = edges_of([0.0, 0.0, 0.0, 1.0, 2.0])
     assert edges[0] < 0.0
     assert edges[1:].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_counts_of_events(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The families "poisson" and "binomial" are fitted to distinct values, which must be counts."""
+    rng = np.random.default_rng(3)
+    label = rng.choice(["a", "b"], 200)
+    events = [None if i % 9 == 0 else int(n) for i, n in enumerate(rng.poisson(2 + (label == "a")))]
+    frame = pl.DataFrame({"events": events, "share": rng.random(200), "label": label})
+    X = frame.select("events")
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(frame)
+        facts = facts_of(table, "label", columns=["events"], values=["events"])
+        shares = facts_of(table, "label", columns=["share"], values=["share"])
+    for family in ("poisson", "binomial"):
+        found = NaiveBayes(families=family).fit_facts(facts)
+        local = NaiveBayes(families=family).fit(X, label)
+        np.testing.assert_allclose(found.predict_log_proba(X), local.predict_log_proba(X), rtol=1e-12)
+        found.partial_fit(facts).forget(facts)
+        np.testing.assert_allclose(found.predict_log_proba(X), local.predict_log_proba(X), rtol=1e-12)
+        with pytest.raises(InputError, match=r"column 'share' must contain .*, got 0\.\d+\. Hint"):
+            NaiveBayes(families=family).fit_facts(shares)

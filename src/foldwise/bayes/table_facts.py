@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,14 @@ from numpy.typing import NDArray
 from foldwise.bayes.assignment import FamilyBlock
 from foldwise.bayes.facts import NaiveBayesFacts
 from foldwise.bayes.families import FAMILIES
+from foldwise.bayes.families.base import WHOLE
+from foldwise.bayes.families.poisson_binomial import Binomial, Poisson
 from foldwise.data.schema import listing
 from foldwise.engines.table_facts import CellFacts, TableFacts
 from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.summaries.counts import CategoryCounts, Counts
 from foldwise.summaries.moments import Moments
+from foldwise.summaries.sums import Sums
 from foldwise.summaries.values import Values, ValueWeights
 
 
@@ -61,15 +66,29 @@ def summary_of(facts: TableFacts, total: CellFacts, block: FamilyBlock) -> Any:
         return total.moments.select([index_of(facts.numeric, name, block.family) for name in names])
     if kind is Counts:
         return Counts(tuple(counts_of_column(facts, total, name) for name in names))
-    if kind is Values:
-        return Values(
-            tuple(values_of_column(facts, total, name, block.family) for name in names), total.values.n_classes
-        )
+    if kind is Values or block.family == Poisson.name:
+        columns = tuple(values_of_column(facts, total, name, block.family) for name in names)
+        check_values(block.family, names, columns)
+        found = Values(columns, total.values.n_classes)
+        return found if kind is Values else sums_of_values(found)
     raise InputError(
         f"the distribution family {block.family!r} cannot be fitted to the facts of an engine (columns "
         f"{listing(names)}).",
         "use 'gaussian', 'categorical', 'binned', 'kde', 'poisson' or 'binomial'.",
     )
+
+
+def check_values(family: str, names: Sequence[str], columns: Sequence[ValueWeights]) -> None:
+    """Raise for values that a family of counts does not accept."""
+    if family in (Poisson.name, Binomial.name):
+        for name, column in zip(names, columns, strict=True):
+            WHOLE.check_values(column.x, name)
+
+
+def sums_of_values(values: Values) -> Sums:
+    """Return the sums of numeric columns whose distinct values are known."""
+    not_zero = Values(tuple(replace(one, rows=one.rows * (one.x != 0)) for one in values.columns), values.n_classes)
+    return Sums(values.weight, values.total, values.rows, not_zero.rows)
 
 
 def index_of(numeric: tuple[str, ...], name: str, family: str) -> int:
@@ -87,7 +106,7 @@ def values_of_column(facts: TableFacts, total: CellFacts, name: str, family: str
     if family == "binned" and name in facts.cuts:
         return total.bins.columns[list(facts.cuts).index(name)]
     if name not in facts.valued:
-        why, what = "They were not counted", f"pass values=[{name!r}] to facts_of, or use the family 'gaussian'."
+        why, what = "They were not counted", f"pass values=[{name!r}], or use the family 'gaussian'."
         if name in facts.cuts:
             why, what = "There are more than max_values", "raise max_values, or use the family 'binned' or 'gaussian'."
         raise InputError(

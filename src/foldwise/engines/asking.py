@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import polars as pl
@@ -63,7 +63,9 @@ class Asker:
             return
         self.is_prepared = True
         try:
-            with self.kind.prepared(self.connection, self.table):
+            with ExitStack() as stack:
+                with engine_errors(f"{self.kind.label} could not run a statement"):
+                    stack.enter_context(self.kind.prepared(self.connection, self.table))
                 yield
         finally:
             self.is_prepared = False
@@ -130,7 +132,7 @@ def engine_errors(message: str) -> Iterator[None]:
     except Exception as error:  # each driver has its own kinds
         text = masked(first_line(first_of(error))) or type(error).__name__
         raise EngineError(
-            f"{message}: {text.rstrip('.')}.",
+            f"{message}: {text.rstrip('.!')}.",
             "check that the connection is open, that the table and its columns still exist, and that you may read it.",
         ) from error
 

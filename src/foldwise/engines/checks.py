@@ -29,6 +29,25 @@ def check_there(names: Iterable[str], known: Sequence[str]) -> None:
             raise InputError(f"the table has no column {name!r}.", choose_among(known, name))
 
 
+def list_of_names(what: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return names as a tuple, and refuse a text instead of a list."""
+    if isinstance(names, str):
+        raise InputError(f"{what} must be a list of names, got the text {names!r}.", f"pass {what}=[{names!r}].")
+    return tuple(names)
+
+
+def check_names(columns: Sequence[str] | None, target: str) -> None:
+    """Raise for a repeated column, and for the target among the columns."""
+    given = [] if columns is None else list_of_names("columns", columns)
+    if repeated := [name for j, name in enumerate(given) if name in given[:j]]:
+        raise InputError(f"columns must name each column once, got {repeated[0]!r} twice.")
+    if target in given:
+        raise InputError(
+            f"the target {target!r} is also one of the columns, so models would know what they predict.",
+            "leave it out of columns=.",
+        )
+
+
 def column_of(name: str, kind: Any) -> Column:
     """Describe a column of an engine by its type."""
     if kind.is_boolean():
@@ -38,9 +57,22 @@ def column_of(name: str, kind: Any) -> Column:
     if kind.is_string() or kind.is_uuid():
         return Column(name, "categorical")
     raise InputError(
-        f"column {name!r} must contain numbers, text or booleans, but has the type {kind}.",
+        f"column {name!r} must contain numbers, text or booleans, but has {type_in_words(kind)}.",
         "convert it in the table expression, or leave it out with columns=.",
     )
+
+
+def type_in_words(kind: Any) -> str:
+    """Name a type; Ibis does not know those that users of a database define."""
+    return "a type that Ibis does not know" if kind.is_unknown() else f"the type {kind}"
+
+
+def check_target(target: str, kind: Any) -> None:
+    """Refuse a target whose values cannot be read."""
+    if kind.is_unknown():
+        raise InputError(
+            f"the target {target!r} has {type_in_words(kind)}.", "convert it to text in the table expression."
+        )
 
 
 def decide_task(asker: Asker, target: str, task: str | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from foldwise.addresses import check_address, masked
 from foldwise.data.reading.protocol import first_line
-from foldwise.data.schema import listing
+from foldwise.data.schema import choose_among, listing
 from foldwise.engines.engine_kinds import FILES_READ
 from foldwise.errors import EngineError, InputError
 
@@ -40,7 +40,7 @@ def missing_package(what: str, package: str, extra: str) -> InputError:
 
 def is_address(source: str | Path) -> bool:
     """Whether a source is the address of a database."""
-    return str(source).startswith(POSTGRES)
+    return str(source).lower().startswith(POSTGRES)
 
 
 def table_of(
@@ -77,8 +77,8 @@ def table_of(
     """
     if table is not None and query is not None:
         raise InputError("table= and query= cannot be combined.", "pass one of them.")
-    if isinstance(source, str | Path) and is_address(source):
-        return named(connect_postgres(str(source)), table, query)
+    if isinstance(source, str) and "://" in source:
+        return named(connect_postgres(source), table, query)
     paths = [source] if isinstance(source, str | Path) else list(source)
     if len(paths) == 1:
         suffix = Path(paths[0]).suffix.lower()
@@ -173,27 +173,53 @@ def escaped(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
+class SpillFolder:
+    """A temporary folder for what exceeds the memory of DuckDB, deleted with the last connection that uses it.
+
+    Connections to the same file share it, because within a process, DuckDB opens a file again only with the same
+    settings.
+    """
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="foldwise-duckdb-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def release(self) -> None:
+        """Do nothing: the last reference to the folder deletes it."""
+
+    @classmethod
+    def of(cls, path: Path | None) -> SpillFolder:
+        """Return the folder for a file, or a new one for a database in memory."""
+        found = None if path is None else FILE_FOLDERS.get(path.resolve())
+        if found is None:
+            found = cls()
+            if path is not None:
+                FILE_FOLDERS[path.resolve()] = found
+        return found
+
+
+FILE_FOLDERS: weakref.WeakValueDictionary[Path, SpillFolder] = weakref.WeakValueDictionary()
+
+
 def connect_duckdb(memory: str | None = None, path: Path | None = None) -> Any:
     """Open DuckDB, in memory or on a file that is only read."""
     ibis = import_ibis()
     if path is not None and not path.exists():
         raise InputError(f"file {str(path)!r} does not exist.", "check the path.")
     # by default DuckDB writes what exceeds its memory to the current folder, or beside the file
-    spilled = tempfile.mkdtemp(prefix="foldwise-duckdb-")
-    options: dict[str, Any] = {**FORBIDDEN, "temp_directory": spilled}
+    spilled = SpillFolder.of(path)
+    options: dict[str, Any] = {**FORBIDDEN, "temp_directory": spilled.path}
     if memory is not None:
         options["memory_limit"] = memory
     try:
         source = [] if path is None else [str(path)]
         connection = ibis.duckdb.connect(*source, read_only=path is not None, **options)
     except ImportError as error:
-        shutil.rmtree(spilled, ignore_errors=True)
         raise missing_package("reading files or a DuckDB database", "duckdb", "duckdb") from error
     except Exception as error:
-        shutil.rmtree(spilled, ignore_errors=True)
         what = "DuckDB cannot be opened" if path is None else f"{path.name} cannot be opened as a DuckDB file"
         raise InputError(f"{what}: {first_line(error)}.") from error
-    weakref.finalize(connection, shutil.rmtree, spilled, ignore_errors=True)
+    weakref.finalize(connection, spilled.release)  # which keeps it until then
     return connection
 
 
@@ -212,12 +238,19 @@ def connect_sqlite(path: Path) -> Any:
 
 def connect_postgres(address: str) -> Any:
     """Connect to PostgreSQL."""
+    if not is_address(address):
+        raise InputError(
+            f"the address of a database must start with postgresql://, got {masked(address)!r}.",
+            "pass such an address, a file or a folder, or open the table with Ibis.",
+        )
     ibis = import_ibis("postgres")
     try:
         import psycopg
     except ImportError as error:
         raise missing_package("PostgreSQL", "psycopg", "postgres") from error
     check_address(address)
+    scheme, _, rest = address.partition("://")
+    address = f"{scheme.lower()}://{rest}"  # as the driver knows it
     try:
         return ibis.postgres.from_connection(psycopg.connect(address, autocommit=True))
     except psycopg.Error as error:
@@ -231,16 +264,20 @@ def named(connection: Any, table: str | None, query: str | None) -> Any:
     """Return a table of a database, or the result of a query. The connection is closed if there is none."""
     try:
         if query is not None:
-            return connection.sql(query, schema=query_schema(connection, query))
+            return result_of(connection, query)
         names = table_names(connection)
         if table is None:
             if len(names) == 1:
-                return connection.table(names[0])
+                return plain_table(connection, connection.table(names[0]))
             raise InputError(f"the database contains {len(names)} tables: {listing(names)}.", "pass table=.")
         if table in names:
-            return connection.table(table)
+            return plain_table(connection, connection.table(table))
         schema, dot, name = table.partition(".")
-        return connection.table(name, database=schema) if dot else connection.table(table)
+        try:
+            found = connection.table(name, database=schema) if dot else connection.table(table)
+        except import_ibis().common.exceptions.TableNotFound as error:
+            raise InputError(f"the database has no table {table!r}.", table_hint(names, table)) from error
+        return plain_table(connection, found)
     except InputError:
         connection.disconnect()
         raise
@@ -248,6 +285,13 @@ def named(connection: Any, table: str | None, query: str | None) -> Any:
         connection.disconnect()
         what = "the query" if query is not None else "the database" if table is None else f"table {table!r}"
         raise InputError(f"{what} cannot be read: {masked(first_line(error))}.") from error
+
+
+def table_hint(names: Sequence[str], wanted: str) -> str:
+    """Say which tables there are."""
+    if not names:
+        return "no table of its current schema can be seen. Write schema.table for another schema."
+    return choose_among(names, wanted)
 
 
 def table_names(connection: Any) -> list[str]:
@@ -261,24 +305,65 @@ def table_names(connection: Any) -> list[str]:
     return [name for (name,) in connection.con.execute(query).fetchall()]
 
 
-def query_schema(connection: Any, query: str) -> Any:
-    """Return the types of a query, if Ibis cannot ask the engine for them.
+def result_of(connection: Any, query: str) -> Any:
+    """Return the result of a query as a table.
 
-    Of PostgreSQL it would create a view, which a read-only role may not do, and of DuckDB 2 it calls a method that is
-    gone.
+    Ibis cannot ask for its types: of PostgreSQL it would create a view, which a read-only role may not do, and of
+    DuckDB 2 it calls a method that is gone.
     """
-    if connection.name == "duckdb":
-        from ibis.backends.sql.datatypes import DuckDBType
+    query = query.strip().rstrip(";")
+    if connection.name == "postgres":
+        query, schema = plain_query(connection, query)
+        return connection.sql(query, schema=schema)
+    if connection.name != "duckdb":
+        return connection.sql(query)
+    from ibis.backends.sql.datatypes import DuckDBType
 
-        described = connection.con.execute(f"describe select * from ({query}) as q").fetchall()
-        return import_ibis().schema({name: DuckDBType.from_string(kind) for name, kind, *_ in described})
+    described = connection.con.execute(f"describe select * from ({query}\n) as q").fetchall()
+    schema = import_ibis().schema({name: DuckDBType.from_string(kind) for name, kind, *_ in described})
+    return connection.sql(query, schema=schema)
+
+
+def plain_table(connection: Any, table: Any) -> Any:
+    """Return a table. Columns of PostgreSQL whose types Ibis does not know are converted to simple ones."""
     if connection.name != "postgres":
-        return None
-    from ibis.backends.sql.datatypes import PostgresType
+        return table
+    query = connection.compile(table)
+    plain, schema = plain_query(connection, query)
+    is_known = plain == query and not any(kind.is_unknown() for kind in table.schema().types)
+    return table if is_known else connection.sql(plain, schema=schema)
 
+
+def plain_query(connection: Any, query: str) -> tuple[str, Any]:
+    """Return a query of PostgreSQL whose enumerations are converted to text and whose money to numbers, and its types.
+
+    Texts cannot be compared with enumerations. Domains are types that Ibis does not know, but drivers do.
+    """
+    from ibis.backends.sql.datatypes import PostgresType
+    from psycopg import sql
+
+    wanted, types, is_converted = [], {}, False
     with connection.con.cursor() as cursor:
-        cursor.execute(f"select * from ({query}) as q limit 0")
+        cursor.execute(f"select * from ({query}\n) as q limit 0")  # the query may end with a comment
         columns = [(column.name, column.type_code) for column in cursor.description]
-        names = [cursor.execute("select format_type(%s, null)", [code]).fetchone()[0] for _, code in columns]
-    found = {name: PostgresType.from_string(kind) for (name, _), kind in zip(columns, names, strict=True)}
-    return import_ibis().schema(found)
+        refuse_repeated([name for name, _ in columns])
+        for name, code in columns:
+            text = "select typtype = 'e', format_type(oid, null) from pg_type where oid = %s"
+            is_enumeration, kind = cursor.execute(text, [code]).fetchone()
+            cast = "text" if is_enumeration else "numeric" if kind == "money" else ""
+            is_converted = is_converted or bool(cast)
+            column = sql.Identifier(name).as_string(cursor)
+            wanted.append(f"{column}::{cast} as {column}" if cast else column)
+            types[name] = PostgresType.from_string(cast or kind)
+    if is_converted:
+        query = f"select {', '.join(wanted)} from ({query}\n) as q"
+    return query, import_ibis().schema(types)
+
+
+def refuse_repeated(names: Sequence[str]) -> None:
+    """Raise if two columns of a query have the same name."""
+    for j, name in enumerate(names):
+        if name in names[:j]:
+            raise InputError(
+                f"the query returns two columns with the name {name!r}.", "give each of them a name of its own with AS."
+            )

@@ -95,7 +95,7 @@ def draw(
         if not n_rows:
             raise InputError("the table must have at least one row, but has none.")
         if n_rows <= most:
-            return DrawnRows(plain_types(asker.ask(table)), None, n_rows)
+            return DrawnRows(plain_types(asker.ask(readable(asker, table))), None, n_rows)
         strata = None if decide_task(asker, target, task) == "regression" else target
         size = most if size is None else min(size, most)
         share, other = size / n_rows, min(size / 2, MOST_OUTSIDE) / n_rows
@@ -104,7 +104,7 @@ def draw(
         first, last = (as_digits(min(int(end * LARGEST), LARGEST - 1)) for end in ends)
         digits, name = row_digits(asker, seed), free_name("(digits)", table.columns)
         drawn = ordered(asker, digits) < ordered_literal(asker, last)
-        rows = asker.ask(table.mutate(**{name: cut_out(asker, digits, 0, WIDTH)}).filter(drawn))
+        rows = asker.ask(readable(asker, table.mutate(**{name: cut_out(asker, digits, 0, WIDTH)}).filter(drawn)))
         counts = None if strata is None else class_counts(asker, strata)
     kept_out = rows.filter(pl.col(name) >= first)
     return DrawnRows(
@@ -189,17 +189,46 @@ def row_digits(asker: Asker, seed: int) -> Any:
 def row_batches(table: Any, size: int) -> Iterator[pl.DataFrame]:
     """Yield all rows of a table, batch by batch."""
     asker = Asker(table)
+    table = readable(asker, table)
     with asker.prepared(), engine_errors(f"{asker.kind.label} could not run a statement"):
         if asker.kind.name == "duckdb":  # ibis 12 calls a method that DuckDB 2 no longer has
             batches = asker.connection.con.sql(asker.compile(table)).to_arrow_reader(size)
         elif asker.kind.name == "pyspark":
             batches = spark_batches(asker.connection, table)
+        elif asker.kind.name == "postgres":
+            batches = postgres_batches(asker, table, size)
         else:
             batches = asker.connection.to_pyarrow_batches(table, chunk_size=size)
         with closing(batches):  # also if the caller stops early: DuckDB runs no other statement before
             for batch in batches:
                 if batch.num_rows:
                     yield plain_types(frame_of_arrow(batch))
+
+
+def readable(asker: Asker, table: Any) -> Any:
+    """Convert columns that Arrow or polars cannot read: among others, a decimal of PostgreSQL may be NaN."""
+    found = {}
+    for name, kind in table.schema().items():
+        is_span = kind.is_interval() and asker.kind.name == "duckdb"
+        if kind.is_uuid() or kind.is_inet() or kind.is_macaddr() or is_span:
+            found[name] = table[name].cast("string")
+        elif kind.is_decimal() and asker.kind.decimals_have_nan:
+            found[name] = table[name].cast("float64")
+    return table.mutate(**found) if found else table
+
+
+def postgres_batches(asker: Asker, table: Any, size: int) -> Iterator[Any]:
+    """Yield the rows of a table of PostgreSQL as batches of Arrow, from a cursor in the server.
+
+    Ibis does the same, but its cursor stays open if the caller stops early, until the transaction has ended.
+    """
+    import pyarrow as pa
+
+    kind = table.schema().as_struct().to_pyarrow()
+    with asker.connection.con.cursor(name="foldwise_rows") as cursor:
+        cursor.execute(asker.compile(table))
+        while rows := cursor.fetchmany(size):
+            yield pa.RecordBatch.from_struct_array(pa.array(rows, type=kind))
 
 
 def plain_types(frame: pl.DataFrame) -> pl.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
@@ -33,6 +33,7 @@ class EngineKind:
     collected: str = ""  # SQL of rows of named cells as JSON, where one scan can return them beside grouping sets
     fence: str = ""  # ends a subquery whose columns are not to be computed again for each use
     has_nan: bool = True  # SQLite stores NaN as NULL
+    decimals_have_nan: bool = False
     prepared: Preparation = lambda connection, table: nullcontext()
     files: Callable[[Any, Any], tuple[FileState, ...]] = lambda connection, table: ()  # behind a table of a connection
 
@@ -44,6 +45,8 @@ def duckdb_snapshot(connection: Any, table: Any) -> Iterator[None]:
     DuckDB also has to ignore the statistics of Parquet files, from which version 2.0.0 concludes that there is no NaN.
     And it has to compare texts byte by byte: by the rules of a language, rows would be in other folds.
     """
+    import duckdb
+
     raw, optimizers = connection.con, "disabled_optimizers"
     names = (optimizers, "default_collation")
     before = {name: raw.execute(f"select current_setting('{name}')").fetchone()[0] or "" for name in names}
@@ -59,11 +62,12 @@ def duckdb_snapshot(connection: Any, table: Any) -> Iterator[None]:
         if duckdb_files(connection, table) != files:
             refuse_change()
     finally:
-        if is_first:
-            raw.execute("rollback")
-        if is_first or in_transaction(raw):
-            for name, value in before.items():
-                raw.execute(f"set {name}='{value}'")
+        with suppress(duckdb.ConnectionException):  # a closed connection has nothing to restore
+            if is_first:
+                raw.execute("rollback")
+            if is_first or in_transaction(raw):
+                for name, value in before.items():
+                    raw.execute(f"set {name}='{value}'")
 
 
 def in_transaction(raw: Any) -> bool:
@@ -169,6 +173,7 @@ ENGINES = {
             float_type="double precision",
             fence="OFFSET 0",
             orders_by_language=True,
+            decimals_have_nan=True,
             collected="CAST(json_agg(json_build_object({cells})) FILTER (WHERE drawn) AS text)",
             prepared=postgres_snapshot,
         ),

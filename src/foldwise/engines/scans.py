@@ -28,10 +28,13 @@ from foldwise.engines.asking import Asker
 from foldwise.engines.beside import ScanExtras, counted_levels, drawn_rows, fits_in_sets
 from foldwise.engines.checks import (
     check_complete,
+    check_names,
+    check_target,
     check_there,
     check_unique,
     column_of,
     decide_task,
+    list_of_names,
     refuse_infinite_sums,
     sorted_classes,
 )
@@ -118,7 +121,7 @@ def facts_of(
     statement sums all numeric columns about their pivots, and one counts all categories. If a pivot turns out to be too
     far from the mean of a class, the column is summed again about the means of its classes.
     """
-    wanted = FactsRequest(columns, folds, tuple(values), gram, task, max_values, max_levels, cuts)
+    wanted = FactsRequest(columns, folds, list_of_names("values", values), gram, task, max_values, max_levels, cuts)
     return facts_and_sample(Asker(table), target, wanted)[0]
 
 
@@ -202,6 +205,8 @@ class Scan:
         if folds is not None:
             key = known[folds.key]
             check_key(folds.key, key.is_string(), key.is_integer(), str(key))
+        check_target(target, known[target])
+        check_names(columns, target)
         left_out = {target} if folds is None else {target, folds.key}
         names = [name for name in known.names if name not in left_out] if columns is None else list(columns)
         check_there(names, known.names)

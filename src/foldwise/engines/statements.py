@@ -217,9 +217,12 @@ def sums_of(base: Any, j: int) -> dict[str, Any]:
 
 def number(asker: Asker, column: Any) -> Any:
     """Return a numeric column as float64, in which NaN is missing."""
-    if column.type().is_floating() and asker.kind.has_nan:
-        return asker.ibis.ifelse(column.isnan(), asker.ibis.null("float64"), column.cast("float64"))
-    return column.cast("float64")
+    found, kind = column.cast("float64"), column.type()
+    if kind.is_floating() and asker.kind.has_nan:
+        return asker.ibis.ifelse(column.isnan(), asker.ibis.null("float64"), found)
+    if kind.is_decimal() and asker.kind.decimals_have_nan:
+        return asker.ibis.ifelse(found.isnan(), asker.ibis.null("float64"), found)
+    return found
 
 
 def literal(asker: Asker, value: float) -> Any:

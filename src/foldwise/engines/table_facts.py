@@ -152,6 +152,7 @@ class TableFacts:
         TableFacts
             The facts of the other rows.
         """
+        self._check_folds(outer, inner)
         return self._where(lambda cell: cell[0] != outer and (inner is None or cell[1] != inner))
 
     def test(self, outer: int, inner: int | None = None) -> TableFacts:
@@ -169,13 +170,22 @@ class TableFacts:
         TableFacts
             The facts of these rows.
         """
+        self._check_folds(outer, inner)
         if inner is None:
             return self._where(lambda cell: cell[0] == outer)
         return self._where(lambda cell: cell[0] != outer and cell[1] == inner)
 
-    def _where(self, wanted: Callable[[Cell], bool]) -> TableFacts:
+    def _check_folds(self, outer: int, inner: int | None) -> None:
+        """Raise for a fold that does not exist."""
         if self.folds is None:
             raise InputError("these facts have no folds.", "pass folds=KeyFolds(...) to facts_of.")
+        if inner is not None and self.folds.inner is None:
+            raise InputError("these facts have no inner folds.", "pass folds=KeyFolds(..., inner=...) to facts_of.")
+        for name, index, n in zip(("outer", "inner"), (outer, inner), self.folds.sizes, strict=False):
+            if index is not None and not 0 <= index < n:
+                raise InputError(f"{name} must be an index from 0 to {n - 1}, got {index!r}.")
+
+    def _where(self, wanted: Callable[[Cell], bool]) -> TableFacts:
         found = [facts for cell, facts in self.cells.items() if wanted(cell)]
         if not found:
             raise InputError("no row is in these folds.", "use fewer folds.")
@@ -183,16 +193,14 @@ class TableFacts:
 
     def __add__(self, other: TableFacts) -> TableFacts:
         """Merge the facts of two parts of a table."""
-        same, theirs = (
-            (one.schema.names, one.target, one.numeric, one.categorical, one.valued, tuple(one.cuts), one.folds)
-            for one in (self, other)
-        )
-        if same != theirs or (self.classes is None) != (other.classes is None):
-            raise InputError(
-                f"only facts about the same columns, target and folds can be merged; got {listing(self.schema.names)} "
-                f"and {listing(other.schema.names)}.",
-                "call facts_of with the same arguments for both.",
-            )
+        if not isinstance(other, TableFacts):
+            return NotImplemented
+        for what, (ours, theirs) in self._parts_to_compare(other).items():
+            if ours != theirs:
+                raise InputError(
+                    f"only facts with the same {what} can be merged; got {in_words(ours)} and {in_words(theirs)}.",
+                    "call facts_of with the same arguments for both.",
+                )
         a, b = self, other
         if self.classes is not None and other.classes is not None:
             classes = encode_labels(np.array([*self.classes.tolist(), *other.classes.tolist()])).classes
@@ -201,6 +209,19 @@ class TableFacts:
         for cell, facts in b.cells.items():
             cells[cell] = cells[cell] + facts if cell in cells else facts
         return replace(a, cells=cells, statements=(*self.statements, *other.statements))
+
+    def _parts_to_compare(self, other: TableFacts) -> dict[str, tuple[Any, Any]]:
+        """Return what must be equal if facts are merged."""
+        tasks = tuple("a quantity" if one.classes is None else "classes" for one in (self, other))
+        return {
+            "columns": (self.schema.names, other.schema.names),
+            "numeric columns": (self.numeric, other.numeric),
+            "target": (self.target, other.target),
+            "kind of target": (tasks[0], tasks[1]),
+            "folds": (self.folds, other.folds),
+            "columns with counted values": (self.valued, other.valued),
+            "columns with cut points": (tuple(self.cuts), tuple(other.cuts)),
+        }
 
     def over(self, classes: NDArray[Any]) -> TableFacts:
         """Express the facts in terms of more classes.
@@ -221,3 +242,10 @@ class TableFacts:
         indices = np.array([index[label] for label in self.classes.tolist()], dtype=np.int64)
         cells = {cell: facts.expand(indices, len(classes)) for cell, facts in self.cells.items()}
         return replace(self, classes=classes, cells=cells)
+
+
+def in_words(part: Any) -> str:
+    """Write a part of the facts that differs."""
+    if isinstance(part, tuple):
+        return listing(part) if part else "none"
+    return str(part)

@@ -15,6 +15,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.model_selection import ParameterGrid
 
 from foldwise.engines.asking import Asker
+from foldwise.engines.checks import list_of_names
 from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.free_names import free_name, sample_columns
 from foldwise.engines.key_bits import forget_folds
@@ -223,11 +224,28 @@ def nested_on_snapshot(
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
     scored = metric_of(metric, VALUE_METRICS if is_quantity else LABEL_METRICS if is_linear else CLASS_METRICS)
     task = "regression" if is_quantity else "classification"
-    wanted = FactsRequest(columns, folds, tuple(values), is_linear, task, sample=0 if is_quantity else sample)
+    wanted = FactsRequest(
+        columns, folds, list_of_names("values", values), is_linear, task, sample=0 if is_quantity else sample
+    )
     facts, rows = facts_and_sample(asker, target, wanted)
+    check_folds(facts)
     if is_quantity:
         return nested_of_sums(estimator, found, facts, scored)
     return ClassStudy(estimator, tuple(found), facts, asker, scored, sample).run(rows)
+
+
+def check_folds(facts: TableFacts) -> None:
+    """Raise if there are no training or no test rows in a fold, as may happen with few rows."""
+    assert facts.folds is not None
+    outer, inner = facts.folds.sizes
+    for o in range(outer):
+        inner_folds = {cell[1] for cell in facts.cells if cell[0] != o}
+        is_tested = any(cell[0] == o for cell in facts.cells)
+        if not is_tested or len(inner_folds) < inner:
+            where = f"inner fold {min(set(range(inner)) - inner_folds)} of outer fold {o}" if is_tested else f"fold {o}"
+            raise InputError(
+                f"no row is in {where}, because the table has only {facts.n_rows:,} rows.", "use fewer folds."
+            )
 
 
 def metric_of(name: str | None, known: Sequence[str]) -> Metric:
@@ -239,7 +257,8 @@ def metric_of(name: str | None, known: Sequence[str]) -> Metric:
             "use metric='accuracy', or NaiveBayes.",
         )
     if not is_metric(asked) or find_metric(asked).name not in known:
-        raise InputError(f"metric must be one of {', '.join(known)} for this target; got {name!r}.")
+        wanted = f"one of {', '.join(known)}" if len(known) > 1 else repr(known[0])
+        raise InputError(f"metric must be {wanted} for this target and estimator; got {name!r}.")
     return find_metric(asked)
 
 

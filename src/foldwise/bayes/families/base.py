@@ -54,6 +54,12 @@ class CellRule:
             i, j = (int(index) for index in np.argwhere(bad)[0])
             raise self._error(names[j], float(rows[i, j]), f" in row {row + i}")
 
+    def check_values(self, values: Floats, name: str) -> None:
+        """Raise for the first invalid value of a column, whose rows are not known."""
+        bad = values[self.bad(values)]
+        if bad.size:
+            raise self._error(name, float(bad[0]), "")
+
     def check_sparse(self, view: SparseView) -> None:
         """Raise for the first invalid stored value of a sparse matrix, in which NaN is invalid too."""
         data = np.asarray(view.matrix.data, dtype=np.float64)

@@ -80,9 +80,16 @@ def read_duckdb(source: SourceFile, options: ReadOptions) -> ParsedFile:
         table = chosen_table(list(tables), options, source.path)
         path = tables[table]
         n_rows, *_ = connection.execute(f"SELECT count(*) FROM {path}").fetchone()
-        n_columns = len(connection.execute(f"SELECT * FROM {path} LIMIT 0").description)
-        check_cells(n_rows, PYTHON_CELL * n_columns, source.path)  # equal cells take almost no space in the file
-        return parsed_rows(connection.execute(f"SELECT * FROM {path}"), list(tables), table, options)
+        kinds = connection.execute(f"DESCRIBE SELECT * FROM {path}").fetchall()
+        check_cells(n_rows, PYTHON_CELL * len(kinds), source.path)  # equal cells take almost no space in the file
+        cells = ", ".join(duckdb_cell(name, kind) for name, kind, *_ in kinds)
+        return parsed_rows(connection.execute(f"SELECT {cells} FROM {path}"), list(tables), table, options)
+
+
+def duckdb_cell(name: str, kind: str) -> str:
+    """Write a column. Times with a time zone are read in UTC: for others, DuckDB needs the package pytz."""
+    column = quoted(name)
+    return f"make_timestamp(epoch_us({column})) AS {column}" if kind == "TIMESTAMP WITH TIME ZONE" else column
 
 
 def chosen_table(tables: Sequence[str], options: ReadOptions, path: Path) -> str:
