@@ -328,6 +328,8 @@ def test_spark_scores_any_model(model: Any, spark_session: Any, tmp_path: Path) 
     found = foldwise.predict_spark(tmp_path / "m.foldwise", rows, keep=["id"])
     with pytest.raises(TypeError, match="frame must be a DataFrame of Spark, got str"):
         foldwise.predict_spark(tmp_path / "m.foldwise", "orders")
+    with pytest.raises(TypeError, match=r"frame must be a DataFrame of Spark, got polars\.DataFrame"):
+        foldwise.predict_spark(tmp_path / "m.foldwise", frame)
     assert found.columns[:2] == ["id", "predicted_class"]
     answers = pl.from_arrow(found.toArrow()).sort("id")
     predict_file(tmp_path / "m.foldwise", tmp_path / "rows.parquet", tmp_path / "out.parquet", keep=["id"])

@@ -181,6 +181,8 @@ def test_places_that_cannot_be_written_to(run, table, tmp_path):
         predict_file(run, table, tmp_path / "out.csv", keep=["predicted_class"])
     with pytest.raises(InputError, match="keep= must name columns of the table, got 'nobody'"):
         predict_file(run, table, tmp_path / "out.csv", keep=["nobody"])
+    with pytest.raises(InputError, match="keep= must be a list of names, got the text 'id'"):
+        predict_file(run, table, tmp_path / "out.csv", keep="id")
 
 
 def test_to_standard_output(run, table, capfdbinary):

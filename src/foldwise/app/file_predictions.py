@@ -144,7 +144,7 @@ def predict_file(
             "to predict a frame in memory, use open_model(path).predict(frame).",
         )
     model = model_of_run(run)
-    predictor = predictor_of(model, costs, tuple(keep))
+    predictor = predictor_of(model, costs, kept_columns(keep))
     if isinstance(out, str | Path):
         source = Path() if is_engine_table(table) else Path(table)
         out = PredictionWriter(None if str(out) == "-" else checked_output(Path(out), source), raw)
@@ -230,6 +230,13 @@ def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
         costs = CostMatrix(tuple(stored["actions"]), tuple(stored["classes"]), np.asarray(stored["matrix"]))
     costs.costs_of(classes)  # raises where a class has no cost
     return costs
+
+
+def kept_columns(keep: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns to keep, and refuse a text instead of a list."""
+    if isinstance(keep, str):
+        raise InputError(f"keep= must be a list of names, got the text {keep!r}.", f"pass keep=[{keep!r}].")
+    return tuple(keep)
 
 
 def predictor_of(model: StoredModel, costs: CostMatrix | None, keep: tuple[str, ...]) -> Predictor:

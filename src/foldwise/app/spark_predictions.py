@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from foldwise.app.file_predictions import predictor_of
+from foldwise.app.file_predictions import kept_columns, predictor_of
 from foldwise.app.run_folder import MODEL
 from foldwise.engines.drawing import plain_types
 from foldwise.errors import FoldwiseTypeError, InputError
@@ -51,12 +51,14 @@ def predict_spark(run: str | Path, frame: Any, *, keep: Sequence[str] = ()) -> A
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if not hasattr(frame, "mapInArrow"):
-        raise FoldwiseTypeError(f"frame must be a DataFrame of Spark, got {type(frame).__name__}.")
+        found = type(frame)
+        library = "" if found.__module__ == "builtins" else found.__module__.partition(".")[0] + "."
+        raise FoldwiseTypeError(f"frame must be a DataFrame of Spark, got {library}{found.__name__}.")
     given = Path(run)
     path = given / MODEL if given.is_dir() else given
     if not path.is_file():
         raise InputError(f"there is no model file {str(path)!r}.", "pass a run folder or a model file.")
-    content, kept = path.read_bytes(), tuple(keep)
+    content, kept = path.read_bytes(), kept_columns(keep)
     head = pl.from_arrow(frame.limit(1).toArrow())
     assert isinstance(head, pl.DataFrame)
     if not head.height:
