@@ -77,7 +77,7 @@ def test_the_command_prints_json_writes_a_page_and_exits_with_3(run, drifted, he
     assert 'id="slices"' in (here / "p.html").read_text()
     people(500, 3).write_csv("same.csv")
     code, out, _ = ask("check", run, "same.csv")
-    assert (code, out.splitlines()[0]) == (0, "same: 500 rows, not changed")
+    assert (code, out.splitlines()[0]) == (0, "same: 500 rows, no changes found")
 
 
 def test_a_file_in_batches_gives_the_same_as_a_frame(run, here):
@@ -196,7 +196,7 @@ def test_predictions_of_a_tree_are_not_compared(tmp_path):
     found = check(run, rows)
     assert found.predictions is None
     assert any("predictions were not compared with those of held-out training rows" in one for one in found.sentences())
-    assert "not changed" in repr(found).splitlines()[0]
+    assert "no changes found" in repr(found).splitlines()[0]
     assert "Predictions compared" not in render(found.to_dict())
 
 

@@ -127,9 +127,9 @@ def test_bad_questions(rng):
     with pytest.raises(InputError, match="setting is an empty list"):
         cross_predict(GaussianNB(), X, y, setting=[])
     for method in METHODS[1:]:
-        with pytest.raises(InputError, match=f"{method}.*but LinearSVC does not"):
+        with pytest.raises(InputError, match=f"{method}.*LinearSVC has no such method"):
             cross_predict(LinearSVC(), X, y, method=method)
-        with pytest.raises(InputError, match=f"{method}.*but Ridge does not"):
+        with pytest.raises(InputError, match=f"{method}.*Ridge has no such method"):
             cross_predict(Ridge(), X, y, method=method)
     with pytest.raises(InputError, match="alpha must be") as caught:
         cross_predict(NaiveBayes(), X, y, setting={"alpha": -1})

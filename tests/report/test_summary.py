@@ -54,7 +54,7 @@ def test_another_estimate_of_a_model_alone_is_explained(facts):
     board = [{**one, "weight": weight} for one, weight in zip(facts["leaderboard"], weights, strict=False)]
     best = {**board[0], "estimate": {**board[0]["estimate"], "value": 0.123}}
     text = " ".join(summary_text({**facts, "leaderboard": [best, *board[1:]]}).split())
-    assert f"The final model is {best['title']} alone. The estimate at the top also corrects for the choice" in text
+    assert f"The final model is {best['title']} alone. Its estimate at the top differs from the one in" in text
     head = facts["headline"]["estimate"]["value"]
     same = {**best, "estimate": {**best["estimate"], "value": head}}
     assert "alone" not in summary_text({**facts, "leaderboard": [same, *board[1:]]})

@@ -82,6 +82,7 @@ def plain_splits(task: RowsToSplit, wanted: int, seed: int) -> tuple[list[Split]
 
 def check_planned(task: FitTask, plan: FoldPlan) -> None:
     """Raise if the table has too few rows or groups for the folds that the user asked for."""
+    why = ""
     if task.groups is not None:
         most, what = int(task.groups.max()) + 1, "the number of groups"
         if plan.repeats > 1 and (task.is_quantity or plan.folds < 3):
@@ -92,8 +93,9 @@ def check_planned(task: FitTask, plan: FoldPlan) -> None:
         most, what = task.n_rows // 2, "half the number of rows"
     else:
         most, what = int(np.sort(task.counts)[-2]), "the number of rows of the second largest class"
+        why = " With more folds, some test folds would contain a single class."
     if plan.folds > most:
-        raise InputError(f"cv must be at most {most}, {what}, got {plan.folds} folds.", "pass fewer folds.")
+        raise InputError(f"cv must be at most {most}, {what}, got {plan.folds} folds.{why}", "pass fewer folds.")
 
 
 def repeat_of_folds(splits: Sequence[Split]) -> NDArray[np.intp]:

@@ -215,8 +215,8 @@ def check_ks(ks: Any, x: Floats) -> Ints:
     possible = [k for k in counts if k < different]
     if not possible:
         raise InputError(
-            f"X must have more distinct rows than clusters, but it has {different}, and the smallest value of ks is "
-            f"{counts[0]}.",
+            f"X must have more distinct rows than clusters, but has only {different} distinct rows for {counts[0]} "
+            "clusters, the smallest value of ks.",
             "pass more different rows, or smaller values of ks." if counts[0] > 2 else "pass more different rows.",
         )
     return np.array(possible, dtype=np.int64)

@@ -41,11 +41,15 @@ def encode_target(
     n_rows: int,
     classes: NDArray[Any] | None = None,
     hint: str = "name all classes at the first call of partial_fit.",
+    rows: str = "X",
 ) -> Target:
-    """Encode the target of a classification; if `classes` are given, every label must be one of them."""
+    """Encode the target of a classification; if `classes` are given, every label must be one of them.
+
+    The argument with `n_rows` rows is called `rows`.
+    """
     values = label_array(y)
     if len(values) != n_rows:
-        refuse_lengths(n_rows, len(values))
+        refuse_lengths(n_rows, len(values), rows)
     target = encode_integers(values) if values.dtype.kind in "iu" else encode_labels(values)
     return target if classes is None else recode(target, classes, hint)
 
@@ -156,10 +160,10 @@ def refuse_several(y: Any) -> None:
     )
 
 
-def refuse_lengths(n_rows: int, n_labels: int) -> NoReturn:
+def refuse_lengths(n_rows: int, n_labels: int, rows: str = "X") -> NoReturn:
     """Raise for a target whose length differs, in scikit-learn's words."""
     raise InputError(
-        f"X has {n_rows} row{'s' * (n_rows != 1)}, but y has {n_labels} label{'s' * (n_labels != 1)} "
+        f"{rows} has {n_rows} row{'s' * (n_rows != 1)}, but y has {n_labels} label{'s' * (n_labels != 1)} "
         "(inconsistent numbers of samples).",
         "pass one label per row.",
     )

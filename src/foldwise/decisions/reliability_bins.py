@@ -189,7 +189,7 @@ def event_of(y: Any, proba: Any, classes: Sequence[Any] | None, of: Any) -> tupl
             f"proba must have the shape (n_rows,) or (n_rows, n_classes) with at least one row, got {np.shape(proba)}."
         )
     check_proba(given)
-    target = encode_target(y, len(given))
+    target = encode_target(y, len(given), rows="proba")
     names = names_of(target.classes) if classes is None else names_of(classes)
     if len(names) != given.shape[1]:
         raise InputError(

@@ -48,7 +48,9 @@ class Confusion:
         counts = np.array(self.counts)
         size = len(self.classes)
         if counts.shape != (size, size) or not size:
-            raise InputError(f"{size} classes need counts of shape {(size, size)}, got {counts.shape}.")
+            raise InputError(
+                f"counts must have one row and one column for each of {size} classes, got shape {counts.shape}."
+            )
         if counts.dtype.kind not in "iuf":
             raise InputError(f"counts must be numbers, got an array of type {counts.dtype}.")
         object.__setattr__(self, "classes", tuple(self.classes))

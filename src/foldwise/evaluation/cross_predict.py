@@ -203,7 +203,7 @@ def by_models(
     for model in models:
         if not hasattr(model, method):
             raise MissingMethodError(
-                f"method={method!r} needs a model that has it, but {type(session.estimator).__name__} does not.",
+                f"method={method!r} cannot be used, because {type(session.estimator).__name__} has no such method.",
                 "pass method='predict', or wrap a classifier in Calibrated.",
             )
     return np.stack([np.asarray(getattr(model, method)(X)) for model in models])

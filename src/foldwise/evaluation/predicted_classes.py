@@ -36,13 +36,13 @@ def class_predictions(
     """
     truth, given = as_series("y", y), as_series("predicted", predicted)
     if len(truth) != len(given):
-        refuse_lengths(len(given), len(truth))
+        refuse_lengths(len(given), len(truth), "predicted")
     is_share, is_whole = facts_of(given)
     if truth.dtype.is_numeric() or truth.dtype == pl.Null:
         shares_of_two = is_share and not is_whole and truth.n_unique() == 2
         if not (about_classes or shares_of_two) or task_of(truth) == "regression":
             return None
-    target = encode_target(y, len(given))
+    target = encode_target(y, len(given), rows="predicted")
     known = names_of(target.classes if classes is None else classes)
     same_kind = given.dtype == pl.Boolean if truth.dtype == pl.Boolean else is_text(given)
     if is_whole if truth.dtype.is_numeric() else same_kind:

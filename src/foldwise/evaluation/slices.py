@@ -155,7 +155,7 @@ def scored(y: Any, predicted: Any, weights: Any, groups: Any, classes: Any) -> t
     known: list[Any] = []
     if given.ndim == 2:
         check_proba(given)
-        target = encode_target(y, len(given))
+        target = encode_target(y, len(given), rows="predicted")
         known = names_of(target.classes if classes is None else classes)
         found = [find(name, known) for name in names_of(target.classes)]
         if len(known) != given.shape[1] or None in found:

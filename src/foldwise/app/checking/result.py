@@ -27,6 +27,7 @@ from foldwise.storage.model_file import versions
 FORMAT = 1
 SHOWN_COLUMNS = 12  # in text
 SHOWN_UNSEEN = 3
+STATES = {"changed": "changes found", "not changed": "no changes found"}
 
 
 @dataclass(frozen=True)
@@ -314,7 +315,7 @@ class CheckResult:
         ]
 
     def __repr__(self) -> str:
-        first = f"{self.title}: {counted(self.n_rows, 'row')}, {self.state}"
+        first = f"{self.title}: {counted(self.n_rows, 'row')}, {STATES.get(self.state, self.state)}"
         lines = [first, "", *(textwrap.fill(one, WIDTH, break_on_hyphens=False) for one in self.sentences())]
         rows = self._rows()
         shown = max(SHOWN_COLUMNS, len(self.changed_columns))

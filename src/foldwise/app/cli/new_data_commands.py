@@ -35,8 +35,8 @@ def check(
     population stability index (PSI) of at least 0.1, a Kolmogorov-Smirnov distance (KS) of at least 0.05, or a
     difference of at least 5 percentage points in the share of missing cells.
 
-    The exit code is 3 if a column has changed or is missing, if a column of numbers or dates now contains other text,
-    or if labels show that the model is worse than its estimate.
+    The exit code is 3 if a column has changed or is missing, if cells of a column are no longer numbers or dates, or if
+    labels show that the model is worse than its estimate.
     """
     from foldwise.app.cli.check import CheckRequest, check
 

@@ -10,7 +10,18 @@ from foldwise.report.pictures.scales import around
 from foldwise.report.sections.elements import Section, bullets, details, figure, paragraph, strip_row, strips, table
 
 SHOWN = 200
-HEADS = ["column", "PSI", "KS", "JS", "missing before", "missing now", "unseen cells", "corrected p", "effect", ""]
+HEADS = [
+    "column",
+    "PSI",
+    "KS",
+    "JS",
+    "missing before",
+    "missing now",
+    "cells with a new category",
+    "corrected p",
+    "effect",
+    "",
+]
 
 
 def check_top(facts: ReportFacts) -> Html:

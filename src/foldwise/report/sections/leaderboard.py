@@ -11,7 +11,10 @@ from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import around
 from foldwise.report.sections.elements import Section, details, figure, paragraph, strip_row, strips, table
 
-CORRECTED = "The estimate at the top also corrects for the choice among models, so the two estimates differ."
+CORRECTED = (
+    "Its estimate at the top differs from the one in the list of models, which is for a single setting and does not "
+    "include the choice among models."
+)
 LEGEND = "Each line is a 95% interval, faint dots are single folds, and the vertical line is the baseline."
 
 

@@ -48,8 +48,9 @@ def metric_figure(scores: list[ReportFacts], found: ReportFacts, name: str) -> H
 
 def slice_row(one: ReportFacts, scale: Scale, overall: float | None) -> Html:
     verdict = one.text("verdict")
+    shown = "no clear difference" if verdict == "not clear" else verdict
     name = f"{one.text('column')}: {one.text('label')}"
-    words = f"{name}: {score_text(one)}, {counted(one.number('n_rows'), 'row', 'rows')}, {verdict}"
+    words = f"{name}: {score_text(one)}, {counted(one.number('n_rows'), 'row', 'rows')}, {shown}"
     mark = interval(scale, one, "main" if verdict in CLEAR else "plain", words, reference=overall)
     value = f"{number(one.number('value'))}{f' {verdict}' if verdict in (*CLEAR, 'not tested') else ''}"
     return strip_row(name, mark, value)
