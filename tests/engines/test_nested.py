@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -321,3 +322,20 @@ def test_the_first_of_tied_settings_wins(scale: float, request: pytest.FixtureRe
             settings = [{"alpha": one} for one in some]
             bayes = nested_in_engine(NaiveBayes(), settings, table, "label", **options)
             assert bayes.best_params == (settings[0],) * 2
+
+
+def test_settings_that_are_no_settings(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    with loader("duckdb", request, tmp_path) as load:
+        table = load(mixed_table(50))
+        for given in (None, "alpha", ["alpha"], 1):
+            with pytest.raises(TypeError, match="settings must be a grid or a list of dicts, got"):
+                nested_in_engine(NaiveBayes(), given, table, "label", key="id")  # type: ignore[arg-type]
+
+
+def test_errors_of_small_quantities_have_three_digits(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    frame = mixed_table(60).select("id", "whole").with_columns(y=pl.int_range(60).sin() * 1e-4)
+    with loader("duckdb", request, tmp_path) as load:
+        found = nested_in_engine(Ridge(), [{}], load(frame), "y", key="id", columns=["whole"], outer=2, inner=2)
+    assert re.match(
+        r"root mean squared error 0\.0000\d\d\d? on 60 rows|root mean squared error \d\.\d+e-05 on", repr(found)
+    )

@@ -14,7 +14,7 @@ from foldwise.data.schema import Column, choose_among
 from foldwise.data.target import MOST_NUMERIC_CLASSES, are_quantities, encode_labels, label_array, task_of
 from foldwise.engines.asking import Asker
 from foldwise.engines.statements import Statements
-from foldwise.engines.table_facts import Cell
+from foldwise.engines.table_facts import Cell, TableFacts
 from foldwise.errors import InputError
 from foldwise.summaries.moments import Moments
 
@@ -165,4 +165,18 @@ def check_complete(moments: Mapping[Cell, Moments], rows: Mapping[Cell, Floats],
             raise InputError(
                 f"linear models need complete numeric columns, but {names[int(gaps[0])]!r} has missing cells.",
                 "filter these rows out or fill the cells in the table expression, or leave the column out.",
+            )
+
+
+def check_folds(facts: TableFacts) -> None:
+    """Raise if there are no training or no test rows in a fold, as may happen with few rows."""
+    assert facts.folds is not None
+    outer, inner = facts.folds.sizes
+    for o in range(outer):
+        inner_folds = {cell[1] for cell in facts.cells if cell[0] != o}
+        is_tested = any(cell[0] == o for cell in facts.cells)
+        if not is_tested or len(inner_folds) < inner:
+            where = f"inner fold {min(set(range(inner)) - inner_folds)} of outer fold {o}" if is_tested else f"fold {o}"
+            raise InputError(
+                f"no row is in {where}, because the table has only {facts.n_rows:,} rows.", "use fewer folds."
             )

@@ -15,7 +15,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.model_selection import ParameterGrid
 
 from foldwise.engines.asking import Asker
-from foldwise.engines.checks import list_of_names
+from foldwise.engines.checks import check_folds, list_of_names
 from foldwise.engines.engine_kinds import refuse_change
 from foldwise.engines.free_names import free_name, sample_columns
 from foldwise.engines.key_bits import forget_folds
@@ -23,7 +23,7 @@ from foldwise.engines.key_folds import OUTER, KeyFolds
 from foldwise.engines.scans import FactsRequest, facts_and_sample
 from foldwise.engines.statements import fold_of, is_sampled
 from foldwise.engines.table_facts import TableFacts
-from foldwise.errors import InputError
+from foldwise.errors import FoldwiseTypeError, InputError
 from foldwise.evaluation.metrics.metric import Metric, StoredBatch
 from foldwise.evaluation.metrics.probabilities import LARGEST_LOG_LOSS, log_losses_of_logs
 from foldwise.evaluation.metrics.registry import find_metric, is_metric
@@ -108,10 +108,15 @@ class EngineNestedResult:
         """
         return ";\n\n".join(self.statements)
 
+    def _number(self, score: float) -> str:
+        """Format a score; the error of a quantity of small numbers has three digits."""
+        is_small = self.metric in VALUE_METRICS and 0 < score < 0.1
+        return f"{score:.3g}" if is_small else number(score)
+
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" (standard error {number(self.standard_error)})"
         title, n_folds = find_metric(self.metric).title, len(self.fold_scores)
-        lines = [f"{title} {number(self.score)}{error} on {self.n_rows:,} rows, {n_folds} folds"]
+        lines = [f"{title} {self._number(self.score)}{error} on {self.n_rows:,} rows, {n_folds} folds"]
         if self.sample_rows is None:
             lines.append("settings were compared by sums over all rows")
         else:
@@ -120,7 +125,7 @@ class EngineNestedResult:
                 f"(standard error {number(self.sample_error)})"
             )
         chosen = zip(self.fold_scores.tolist(), self.best_params, strict=True)
-        lines += [f"fold {i}: {number(score)} with {setting}" for i, (score, setting) in enumerate(chosen)]
+        lines += [f"fold {i}: {self._number(score)} with {setting}" for i, (score, setting) in enumerate(chosen)]
         return "\n".join([*lines, *self.missing_classes])
 
 
@@ -219,7 +224,7 @@ def nested_on_snapshot(
 ) -> EngineNestedResult:
     """Do the work of `nested_in_engine`."""
     is_quantity, is_linear = is_regressor(estimator), needs_grams(estimator)
-    found = [dict(one) for one in (ParameterGrid(settings) if isinstance(settings, Mapping) else settings)]
+    found = list_of_settings(settings)
     if not found:
         raise InputError("settings must not be empty.", "pass [{}] to use the estimator as it is.")
     scored = metric_of(metric, VALUE_METRICS if is_quantity else LABEL_METRICS if is_linear else CLASS_METRICS)
@@ -234,18 +239,16 @@ def nested_on_snapshot(
     return ClassStudy(estimator, tuple(found), facts, asker, scored, sample).run(rows)
 
 
-def check_folds(facts: TableFacts) -> None:
-    """Raise if there are no training or no test rows in a fold, as may happen with few rows."""
-    assert facts.folds is not None
-    outer, inner = facts.folds.sizes
-    for o in range(outer):
-        inner_folds = {cell[1] for cell in facts.cells if cell[0] != o}
-        is_tested = any(cell[0] == o for cell in facts.cells)
-        if not is_tested or len(inner_folds) < inner:
-            where = f"inner fold {min(set(range(inner)) - inner_folds)} of outer fold {o}" if is_tested else f"fold {o}"
-            raise InputError(
-                f"no row is in {where}, because the table has only {facts.n_rows:,} rows.", "use fewer folds."
-            )
+def list_of_settings(settings: Any) -> list[dict[str, Any]]:
+    """Return all settings of a grid, or a list of them."""
+    if isinstance(settings, Mapping):
+        return list(ParameterGrid(settings))
+    if not isinstance(settings, Sequence) or not all(isinstance(one, Mapping) for one in settings):
+        raise FoldwiseTypeError(
+            f"settings must be a grid or a list of dicts, got {settings!r}.",
+            "pass a grid such as {'alpha': [0.5, 1]}, or [{}] to use the estimator as it is.",
+        )
+    return [dict(one) for one in settings]
 
 
 def metric_of(name: str | None, known: Sequence[str]) -> Metric:
