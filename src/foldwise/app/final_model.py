@@ -49,6 +49,7 @@ class TrainedMember:
     title: str
     n_rows: int
     reason: str  # why they are not more than those of the sample; empty if they are
+    failed: bool = False  # whether the reason is an error
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from foldwise.app.final_model import CHANGED
@@ -18,16 +19,27 @@ def large_words(result: FitResult, *, tested_outside: bool) -> str:
     sizes: dict[str, set[int]] = {}
     for one in result.final.trained:
         sizes.setdefault(one.title, set()).add(one.n_rows)
-    parts = [
-        f"{title} was trained on {' and '.join(f'{n:,}' for n in sorted(found))} rows" for title, found in sizes.items()
-    ]
-    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    words = f"{large.words} In the final model, {listed}."
+    alike: dict[str, list[str]] = {}
+    for title, found in sizes.items():
+        alike.setdefault(" and ".join(f"{n:,}" for n in sorted(found)), []).append(title)
+    parts = [f"{in_words(titles)} {was(titles)} trained on {rows} rows" for rows, titles in alike.items()]
+    words = f"{large.words} In the final model, {in_words(parts)}."
     if any(one.reason == CHANGED for one in result.final.trained):
         words += " The table changed during the run, so no model was trained on more than the sample."
+    for error in dict.fromkeys(one.reason for one in result.final.trained if one.failed):
+        titles = list(dict.fromkeys(one.title for one in result.final.trained if one.reason == error))
+        words += f" {in_words(titles)} {was(titles)} not trained on more rows because of an error: {error}."
     if tested_outside and test is not None:
         return f"{words} It was tested on {len(test.y):,} other rows. No model was trained on them."
     return f"{words} The estimate is that of models that were trained on the sample."
+
+
+def in_words(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+
+
+def was(names: Sequence[str]) -> str:
+    return "was" if len(names) == 1 else "were"
 
 
 def trained_words(result: FitResult) -> str:

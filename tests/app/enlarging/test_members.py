@@ -370,9 +370,11 @@ def test_a_table_that_is_gone_after_the_sample(monkeypatch: pytest.MonkeyPatch, 
     rows = training_rows(connection.create_table("t", frame.to_arrow()), "label")
     member = fitted_member(rows, "naive_bayes", model__families={"wide": "gaussian", "skewed": "gaussian"})
     connection.drop_table("t")
-    [trained] = enlarged(rows, member)[0].trained
+    found, words = enlarged(rows, member)
+    [trained] = found.trained
     assert trained.n_rows == 1_000
     assert trained.reason.startswith("DuckDB could not run a statement")
+    assert "not trained on more rows because of an error: DuckDB could not run a statement" in words
     connection.disconnect()
 
 

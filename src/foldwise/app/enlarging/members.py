@@ -41,12 +41,13 @@ def train_on_more_rows(setup: RunSetup, final: FinalModel, clock: Clock, *, inte
     ]
     order = sorted(range(len(work)), key=lambda k: (work[k].is_booster, -final.weights[work[k].index]))
     done: dict[int, tuple[Any, TrainedMember]] = {}
-    reason = "the run was stopped early" if interrupted else refusal(task) or change_of(task.large)
+    reason = "the run was stopped early" if interrupted else refusal(task)
+    obstacle = CannotLearnError(reason) if reason else change_of(task.large)
     for k in order:
         waiting = sum(work[j].is_booster for j in order if j not in done)
-        done[k] = work[k].train(rows, 1 / max(1, waiting), setup.time.n_workers, reason)
+        done[k] = work[k].train(rows, 1 / max(1, waiting), setup.time.n_workers, obstacle)
     if any(not trained.reason for _, trained in done.values()) and (change := change_of(task.large)):
-        done = {k: work[k].as_it_is(change) for k in order}
+        done = {k: work[k].as_it_is(change.message, failed=isinstance(change, EngineError)) for k in order}
     members = [done[k][0] for k in range(len(work))]
     params = {**final.model.get_params(deep=False), "members": members}
     return replace(final, model=type(final.model)(**params), trained=tuple(done[k][1] for k in range(len(work))))
@@ -61,12 +62,12 @@ def refusal(task: FitTask) -> str:
     return ""
 
 
-def change_of(large: LargeTable) -> str:
-    """Say that the table changed since the sample was drawn, so that facts of all rows do not fit it; else empty."""
+def change_of(large: LargeTable) -> FoldwiseError | None:
+    """Return an error if the table changed since the sample was drawn, so that facts of all rows do not fit it."""
     try:
-        return CHANGED if large.state.has_changed(large.table) else ""
+        return CannotLearnError(CHANGED) if large.state.has_changed(large.table) else None
     except EngineError as error:
-        return error.message
+        return error
 
 
 @dataclass(frozen=True)
@@ -92,24 +93,27 @@ class MemberWork:
         """Whether the library of the member has a reader of rows outside of memory."""
         return library_of(self.member[-1]) in LIBRARIES
 
-    def train(self, rows: TrainingRows, share: float, n_threads: int, reason: str) -> tuple[Pipeline, TrainedMember]:
+    def train(
+        self, rows: TrainingRows, share: float, n_threads: int, obstacle: FoldwiseError | None
+    ) -> tuple[Pipeline, TrainedMember]:
         """Train the member on more rows, or return it as it is, with the reason."""
         try:
-            if reason:
-                raise CannotLearnError(reason)
+            if obstacle is not None:
+                raise obstacle
             member, n_rows = self.trained(rows, share, n_threads)
         except EngineError as error:
-            late = rows.left <= 0  # then the statement was interrupted
-            return self.as_it_is("there was not enough time" if late else error.message)
+            if rows.left <= 0:  # then the statement was interrupted
+                return self.as_it_is("there was not enough time")
+            return self.as_it_is(error.message, failed=True)
         except FoldwiseError as error:
             return self.as_it_is(error.message)
         except Exception as error:  # not hidden: the report says that this member stays as it is, and why
-            return self.as_it_is(error_line(error))
+            return self.as_it_is(error_line(error), failed=True)
         return member, TrainedMember(self.title, n_rows, "")
 
-    def as_it_is(self, why: str) -> tuple[Pipeline, TrainedMember]:
+    def as_it_is(self, why: str, *, failed: bool = False) -> tuple[Pipeline, TrainedMember]:
         """Keep the member that was trained on the sample."""
-        return self.member, TrainedMember(self.title, self.n_now, masked(why.rstrip(".")))
+        return self.member, TrainedMember(self.title, self.n_now, masked(why.rstrip(".")), failed)
 
     def trained(self, rows: TrainingRows, share: float, n_threads: int) -> tuple[Pipeline, int]:
         """Train the member on more rows."""
