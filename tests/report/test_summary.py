@@ -45,6 +45,9 @@ def test_the_best_model_without_weight_is_explained(facts):
     changed = [{**one, "weight": weight} for one, weight in zip(facts["leaderboard"], weights, strict=False)]
     text = " ".join(summary_text({**facts, "leaderboard": changed}).split())
     assert f"The best single model, {changed[0]['title']}, is not part of the final model, whose members" in text
+    quantity = {**facts, "task": {**facts["task"], "task": "regression"}, "leaderboard": changed}
+    other = f"because {changed[1]['title']} has a better search score, or because there was no time to fit it."
+    assert other in " ".join(summary_text(quantity).split())
     kept = [{**changed[0], "weight": 0.5}, *changed[1:]]
     assert "not part of" not in summary_text({**facts, "leaderboard": kept})
 

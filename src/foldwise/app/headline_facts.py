@@ -19,6 +19,7 @@ from foldwise.evaluation.estimates import Estimate, Spread, StudentSpread
 from foldwise.evaluation.metrics import Metric, class_metric, cost_metric, value_metric
 from foldwise.evaluation.scored_rows import ScoredRows
 from foldwise.evaluation.tables import number
+from foldwise.report import formatting
 from foldwise.report.sections.leaderboard import membership
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     share = len(setup.splits[-1].train) / setup.task.n_rows
     words = (
         f"The models tested here learned from {share:.0%} of the rows. The final model learns from all rows and may be "
-        f"better by up to {number(abs(gain))}, so the interval is that much wider on the better side"
+        f"better by up to {formatting.number(abs(gain))}, so the interval is that much wider on the better side"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")
 

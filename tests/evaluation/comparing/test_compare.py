@@ -394,6 +394,8 @@ def test_models_of_a_list_are_named_after_their_classes():
     assert set(compare([("a", NaiveBayes()), ("b", KNNClassifier())], X, y).to_frame()["model"]) == {"a", "b"}
     with pytest.raises(TypeError, match="models must be estimators, but NaiveBayes is a class"):
         compare([NaiveBayes, KNNClassifier()], X, y)
+    with pytest.raises(TypeError, match="models must be estimators, got the text 'knn'"):
+        compare(["knn", "naive_bayes"], X, y)
 
 
 def test_splits_by_name_are_repeated_stratified_folds():

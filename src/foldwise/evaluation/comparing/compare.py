@@ -146,6 +146,10 @@ def named_models(models: Any) -> Any:
             raise FoldwiseTypeError(
                 f"models must be estimators, but {one.__name__} is a class.", f"pass {one.__name__}()."
             )
+        if isinstance(one, str):
+            raise FoldwiseTypeError(
+                f"models must be estimators, got the text {one!r}.", "pass an estimator such as NaiveBayes()."
+            )
     if all(isinstance(one, tuple) and len(one) == 2 for one in found):  # pairs, as in scikit-learn's ensembles
         names = [name for name, _ in found]
         found = [model for _, model in found]

@@ -12,16 +12,17 @@ CELLS = 8  # per example
 CLASSES = 5
 WORDS = "These are held-out rows{of}, predicted by models that had not seen them. Row numbers start at 0."
 BARS = (
-    "The bars explain these models, not the final model, which was also trained on these rows. They show what each "
-    "column contributes to the log-odds of the class named above them. Bars to the right support it, bars to the left "
-    "oppose it. Together with the starting point they sum to the log-odds of the probability shown."
+    "The bars explain the models that made these predictions, not the final model, which was also trained on these "
+    "rows. They show what each column contributes to the log-odds of the class named above them. Bars to the right "
+    "support it, bars to the left oppose it. Together with the starting point they sum to the log-odds of the "
+    "probability shown."
 )
 
 
 VALUE_BARS = (
-    "These rows have the largest errors of their fold. The bars explain these models, not the final model, which was "
-    "also trained on these rows. They show how much each column raises or lowers the prediction. Together with the "
-    "starting point, the mean prediction of other rows, they sum to the predicted value."
+    "These rows have the largest errors of their fold. The bars explain the models that made these predictions, not "
+    "the final model, which was also trained on these rows. They show how much each column raises or lowers the "
+    "prediction. Together with the starting point, the mean prediction of other rows, they sum to the predicted value."
 )
 
 

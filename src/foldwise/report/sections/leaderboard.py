@@ -76,10 +76,10 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
         named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
         return f"The final model combines it with {named}."
     if quantity:
-        return (
-            "It is not part of the final model, because a combination of other models has a better score, or because "
-            "there was no time to fit it."
-        )
+        better = "a combination of other models has a better score"
+        if len(others) == 1:
+            better = f"{others[0]} has a better search score"
+        return f"It is not part of the final model, because {better}, or because there was no time to fit it."
     return (
         "It is not part of the final model, whose members are selected by their scores before calibration, and only if "
         "there is time to fit them."
