@@ -44,12 +44,15 @@ def test_the_best_model_without_weight_is_explained(facts):
     weights = [0.0, 1.0, *[0.0] * len(facts["leaderboard"])]
     changed = [{**one, "weight": weight} for one, weight in zip(facts["leaderboard"], weights, strict=False)]
     text = " ".join(summary_text({**facts, "leaderboard": changed}).split())
-    assert f"The best single model, {changed[0]['title']}, is not part of the final model, whose members" in text
+    missing = f"The final model does not contain {changed[0]['title']}, which has the best estimate."
+    assert f"{missing} Members are selected by their scores before calibration" in text
     quantity = {**facts, "task": {**facts["task"], "task": "regression"}, "leaderboard": changed}
-    other = f"because {changed[1]['title']} has a better search score, or because there was no time to fit it."
-    assert other in " ".join(summary_text(quantity).split())
+    other = (
+        f"Either {changed[1]['title']} has a better search score, or there was no time to fit {changed[0]['title']}."
+    )
+    assert f"{missing} {other}" in " ".join(summary_text(quantity).split())
     kept = [{**changed[0], "weight": 0.5}, *changed[1:]]
-    assert "not part of" not in summary_text({**facts, "leaderboard": kept})
+    assert "does not contain" not in summary_text({**facts, "leaderboard": kept})
 
 
 def test_another_estimate_of_a_model_alone_is_explained(facts):

@@ -141,10 +141,10 @@ class ClusterStudy:
         else:
             last = int(np.flatnonzero(self.split_p_values < LEVEL)[-1])
             split = at - 1 if self.split_p_values[at - 1] < LEVEL else last
-            where = "in the table" if tested[split] == 1 else f"within one of {tested[split]} clusters"
+            where = "The table" if tested[split] == 1 else f"With {tested[split]} clusters, one of them"
             p = p_equation(float(self.split_p_values[split]))
-            words.append(f"A test on held-out rows finds two groups {where} ({p}).")
-            words.append(f"None of the {needed} clusters contains two groups.")
+            words.append(f"{where} contains two groups, according to a test on held-out rows ({p}).")
+            words.append(f"With {needed} clusters, none contains two groups.")
         if best > needed:
             words.append(f"With up to {best} clusters, every cluster reappears in resampled rows.")
         words.append(

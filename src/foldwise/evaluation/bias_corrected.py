@@ -171,7 +171,7 @@ def kept_of(search: Any) -> OutOfFoldAnswers:
     planned = runs_on_session(search)
     if not planned:
         package = type(search).__module__.partition(".")[0]
-        of = "" if package == "foldwise" else f" of {package}"
+        of = "" if package in ("foldwise", "builtins") else f" of {package}"
         raise FoldwiseTypeError(
             "bias_corrected needs a search of Foldwise, which stores out-of-fold predictions, got "
             f"{type(search).__name__}{of}.",

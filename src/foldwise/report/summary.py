@@ -143,8 +143,7 @@ def without_weight(facts: dict[str, Any]) -> str:
     members = [one["title"] for one in others if one["weight"]]
     if best["weight"] or not members:
         return ""
-    words = membership(best["title"], members, quantity=facts["task"]["task"] == "regression")
-    return words.replace("It is", f"The best single model, {best['title']}, is")
+    return membership(best["title"], members, quantity=facts["task"]["task"] == "regression")
 
 
 def slice_lines(slices: dict[str, Any] | None) -> list[str]:

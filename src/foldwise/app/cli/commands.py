@@ -112,7 +112,7 @@ def fit(
         typer.Option(
             metavar="SHARE",
             help="Predict an interval or a set of classes for each row, in addition to its value or class. For this "
-            "share of new rows, such as 90%, it contains the true value or class.",
+            "share of new rows, such as 90%, the interval or set contains the true value or class.",
         ),
     ] = None,
     guarantee: Annotated[

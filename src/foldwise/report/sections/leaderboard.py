@@ -68,6 +68,8 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
     'The final model combines it with CatBoost.'
     >>> membership("kNN", ["CatBoost", "kNN", "logistic regression"])
     'The final model combines it with CatBoost and logistic regression.'
+    >>> membership("kNN", ["CatBoost"], quantity=True).partition(". ")[0]
+    'The final model does not contain kNN, which has the best estimate'
     """
     others = [title for title in members if title != best]
     if not others:
@@ -75,15 +77,13 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
     if best in members:
         named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
         return f"The final model combines it with {named}."
+    missing = f"The final model does not contain {best}, which has the best estimate."
     if quantity:
         better = "a combination of other models has a better score"
         if len(others) == 1:
             better = f"{others[0]} has a better search score"
-        return f"It is not part of the final model, because {better}, or because there was no time to fit it."
-    return (
-        "It is not part of the final model, whose members are selected by their scores before calibration, and only if "
-        "there is time to fit them."
-    )
+        return f"{missing} Either {better}, or there was no time to fit {best}."
+    return f"{missing} Members are selected by their scores before calibration, and only if there is time to fit them."
 
 
 def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:

@@ -28,7 +28,7 @@ COST_NOTE = (
 )
 PR_NOTE = (
     "Precision: of the rows predicted as the class, the share that belongs to it. Recall: of the rows of the class, "
-    "the share predicted as it. The number is average precision."
+    "the share predicted correctly. The number is average precision."
 )
 
 NumberRows = Sequence[Sequence[float]]

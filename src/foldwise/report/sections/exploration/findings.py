@@ -147,9 +147,7 @@ def remarkable(facts: ReportFacts) -> Section | None:
         row_table(central),
         el("h3", f"Look-alikes of row {alike.text('row')}") if lines else None,
         table(["row", "distance", "what differs"], lines, left=(2,)) if lines else None,
-        paragraph(
-            "In Python, foldwise.similar(table, row=17) finds the look-alikes of row 17, or of any other row.", "note"
-        )
+        paragraph("In Python, foldwise.similar(table, row=17) finds the look-alikes of row 17.", "note")
         if lines
         else None,
         el("h3", "Most influential") if influential else None,
