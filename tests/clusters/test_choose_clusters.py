@@ -32,7 +32,7 @@ def blobs():
 def test_it_finds_the_groups(blobs):
     _, groups, study = blobs
     assert study.best_k == 4
-    assert "With 4 clusters, none contains two groups" in study.reason
+    assert "With 4 clusters, the test does not find two groups in any of them." in study.reason
     assert metrics.adjusted_rand_score(groups, study.labels_of()) > 0.99
     assert study.stability[study.ks.index(4)] > 0.97
     assert study.stability_above_chance[study.ks.index(4)] > 0.1

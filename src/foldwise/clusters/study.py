@@ -144,7 +144,7 @@ class ClusterStudy:
             where = "The table" if tested[split] == 1 else f"With {tested[split]} clusters, one of them"
             p = p_equation(float(self.split_p_values[split]))
             words.append(f"{where} contains two groups, according to a test on held-out rows ({p}).")
-            words.append(f"With {needed} clusters, none contains two groups.")
+            words.append(f"With {needed} clusters, the test does not find two groups in any of them.")
         if best > needed:
             words.append(f"With up to {best} clusters, every cluster reappears in resampled rows.")
         words.append(

@@ -121,7 +121,7 @@ class RefitResult(FolderResult):
             f"Mean difference over {self.n_folds} folds, new minus old: {number(change)} (95% interval {number(low)} "
             f"to {number(high)}). For the {self.metric_title}, {best} is better.",
         ]
-        if self.verdict == "worse":
+        if self.verdict != "better":
             found.append("If the old model was trained on some of these rows, the comparison favors it.")
         found.append(f"{rows}.")
         if self.had_coverage:
