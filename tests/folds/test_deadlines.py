@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from foldwise.evaluation.metrics import find_metric
-from foldwise.folds import engine
+from foldwise.folds import stop_traces
 from foldwise.folds.engine import EvaluationTask, ScoringPlan, evaluate, in_turn, jobs_of
 from foldwise.folds.opening import open_session
 from foldwise.folds.progress import Progress, counting_to
@@ -36,13 +36,35 @@ def test_a_stopped_pool_prints_no_traceback(monkeypatch):
     def fail():
         raise KeyError(55)
 
-    with engine.without_stop_traces():
-        for name in (engine.POOL_THREAD, "another"):
+    with stop_traces.without_stop_traces():
+        for name in (stop_traces.POOL_THREAD, "another"):
             thread = threading.Thread(target=fail, name=name)
             thread.start()
             thread.join()
     assert told == ["another"]
     assert threading.excepthook.__name__ == "<lambda>"
+
+
+def test_a_pool_that_ends_late_prints_no_traceback(monkeypatch):
+    told, end = [], threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda found: told.append(found.thread.name))
+
+    def fail():
+        end.wait()
+        raise KeyError(55)
+
+    thread = threading.Thread(target=fail, name=stop_traces.POOL_THREAD)
+    thread.start()
+    with stop_traces.without_stop_traces(stops=True):
+        pass
+    end.set()
+    thread.join()
+    for _ in range(500):
+        if threading.excepthook.__name__ == "<lambda>":
+            break
+        time.sleep(0.01)
+    assert threading.excepthook.__name__ == "<lambda>"
+    assert told == []
 
 
 def test_another_display_counts_models():

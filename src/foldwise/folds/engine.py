@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -27,12 +26,12 @@ from foldwise.folds.protocol import FoldSession, Params
 from foldwise.folds.scattering import scatter_session
 from foldwise.folds.scoring import ScoreTable, ScoringPlan, TaskResult, score_task
 from foldwise.folds.splits import LeaveOneOutSplits, Split
+from foldwise.folds.stop_traces import without_stop_traces
 
 __all__ = ["EvaluationTask", "Outcome", "ScoringPlan", "evaluate"]
 
 Observer = Callable[[Sequence[int], int | None, TaskResult], None]  # indices of settings, index of the split, scores
 LEAST_WAIT = 1e-3  # seconds, for a result of another process
-POOL_THREAD, STOPPING = "ExecutorManagerThread", 0.5  # of joblib's processes, and the seconds it has to end
 SMALL = 5e-4  # seconds; shorter tasks run faster without threads
 
 
@@ -356,6 +355,7 @@ def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: f
 
 def before(deadline: float, pool: Parallel, results: Iterator[Any]) -> Iterator[Any]:
     """The results of a pool, which is stopped at the deadline: joblib's own timeout begins again with each result."""
+    finished = False
     try:
         while True:
             pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
@@ -363,30 +363,9 @@ def before(deadline: float, pool: Parallel, results: Iterator[Any]) -> Iterator[
                 with without_stop_traces():
                     result = next(results)
             except StopIteration:
+                finished = True
                 return
             yield result
     finally:
-        with without_stop_traces():
+        with without_stop_traces(stops=not finished):
             results.close()  # type: ignore[attr-defined]
-
-
-@contextmanager
-def without_stop_traces() -> Iterator[None]:
-    """Do not print that the thread of a stopped pool missed a job: it may still get results of jobs that are gone."""
-    usual = threading.excepthook
-
-    def hook(found: threading.ExceptHookArgs) -> None:
-        if not (found.exc_type is KeyError and found.thread is not None and found.thread.name == POOL_THREAD):
-            usual(found)
-
-    threading.excepthook = hook
-    try:
-        yield
-    except multiprocessing.TimeoutError:
-        for thread in threading.enumerate():
-            if thread.name == POOL_THREAD:
-                thread.join(STOPPING)  # it ends when its processes have
-        raise
-    finally:
-        if threading.excepthook is hook:
-            threading.excepthook = usual
