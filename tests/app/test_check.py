@@ -186,7 +186,7 @@ def test_predictions_that_differ_although_no_column_changed_are_explained(run):
     found = replace(new, predictions=replace(new.predictions, psi=0.9, ks=0.4, p=1e-9))
     assert not found.changed
     assert repr(found).splitlines()[0] == "table: 600 rows, columns not changed, predictions differ"
-    assert any("(PSI 0.900), although no column changed. This is normal for" in one for one in found.sentences())
+    assert any("(PSI 0.900), although no column changed. This is normal if" in one for one in found.sentences())
     assert "Columns not changed, predictions differ. 600 rows" in render(found.to_dict())
 
 

@@ -177,8 +177,9 @@ class CheckResult:
         if self.predictions_differ and not self.changed_columns and self.predictions is not None:
             found.append(
                 "Predictions differ from those of held-out training rows (PSI "
-                f"{number(self.predictions.psi)}), although no column changed. This is normal for training rows, which "
-                "a model can memorize. For other rows, it suggests that combinations of columns changed."
+                f"{number(self.predictions.psi)}), although no column changed. This is normal if the table contains "
+                "training rows, which a model can memorize. Otherwise, it suggests that combinations of columns "
+                "changed."
             )
         found += self._score_sentences()
         return [*found, *self.notes]

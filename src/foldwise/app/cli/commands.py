@@ -288,8 +288,8 @@ def explain(
         int | None,
         typer.Option(
             **INTEGER,
-            help="Number of column orders to sample for the Shapley values. Default: as many as need about 60,000 "
-            "predictions.",
+            help="Number of column orders to sample for the Shapley values. Default: as many as about 60,000 "
+            "predictions allow.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,
