@@ -15,6 +15,7 @@ from foldwise import open_model
 from foldwise.app import final_model, selection
 from foldwise.app.config import FitConfig
 from foldwise.app.estimates import LEAKED
+from foldwise.app.headline_facts import possible_gain
 from foldwise.app.learning_gain import half_of
 from foldwise.app.run import fit, run_fit
 from foldwise.app.selection import EnsembleWeights
@@ -22,6 +23,7 @@ from foldwise.app.task import make_task
 from foldwise.app.timing import Clock
 from foldwise.decisions.calibration.temperature import Temperature
 from foldwise.errors import InputError
+from foldwise.evaluation.metrics import value_metric
 from tests.app.fakes import FakeExecutor, FakeTime, fake_fit
 
 QUICK = ["naive_bayes", "decision_tree"]
@@ -417,6 +419,13 @@ def test_intervals_allow_for_rows_that_only_the_final_model_learns_from():
     assert "The final model learns from all rows and may be better by up to" in worth.method
     in_time = fake_fit(looked_up(), target="y", budget=8, models=["naive_bayes"], time="when")
     assert in_time.estimate.gain == 0.0
+
+
+def test_a_possible_gain_is_at_most_what_is_missing_to_a_perfect_score():
+    rmse, r2 = value_metric("root_mean_squared_error"), value_metric("r2")
+    assert possible_gain(rmse, 0.5, -0.1) == -0.1
+    assert possible_gain(rmse, 0.086, -0.097) == -0.086
+    assert possible_gain(r2, 0.9, 0.3) == pytest.approx(0.1)
 
 
 def test_half_of_the_rows():

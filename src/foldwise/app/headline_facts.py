@@ -62,7 +62,7 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     search_score = score_of(HonestPredictions(honest.index, final.selection.optimistic, honest.folds), tested, metric)
     groups, method = setup.task.groups, VALUES_METHOD if setup.task.is_quantity else METHOD
     found = honest_estimate(honest, tested, metric, search_score=search_score, groups=groups, method=method)
-    gain = final.gain.gain(metric) if final.gain else 0.0
+    gain = possible_gain(metric, found.value, final.gain.gain(metric) if final.gain else 0.0)
     if not gain:
         return found
     share = len(setup.splits[-1].train) / setup.task.n_rows
@@ -71,6 +71,13 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
         f"better by up to {formatting.number(abs(gain))}, so the interval is that much wider on the better side"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")
+
+
+def possible_gain(metric: Metric, value: float, gain: float) -> float:
+    """Return the gain, or what is missing to a perfect score if that is less: an error cannot become negative."""
+    low, high = metric.bounds
+    room = high - value if metric.greater_is_better else value - low
+    return float(np.sign(gain)) * min(abs(gain), max(room, 0.0))
 
 
 def is_tested_outside(task: FitTask) -> bool:
