@@ -32,7 +32,7 @@ KEY = "row key"
 FEW = ["weather_nominal", "penguins", "california_housing"]
 MODEL_ROWS = 300  # of a table, drawn at random by class, for models and nested scores; facts are about all rows
 # columns whose distinct values are counted, and whose products are summed, over all rows: Spark takes a minute for more
-MOST_COLUMNS = {"spark": 4}
+MOST_COLUMNS = {"spark": 2}
 GRID = [{"alpha": 0.5, "var_floor": 1e-9}, {"alpha": 5.0, "var_floor": 0.1}]
 RIDGES = [{"alpha": 0.1}, {"alpha": 30.0}]
 
@@ -78,9 +78,11 @@ def filled(table: Any, frame: pl.DataFrame, names: list[str]) -> tuple[Any, pl.D
     return (table.mutate(**cells) if cells else table), frame.with_columns(here)
 
 
-@pytest.fixture(
-    params=[("duckdb", "few"), *slow(*[((one, "all"),) for one in ("duckdb", "sqlite", "postgres", "spark")])]
-)
+# a few tables are enough for SQLite, which is not made for large ones
+CASES = (("duckdb", "all"), ("postgres", "all"), ("spark", "all"), ("sqlite", "few"))
+
+
+@pytest.fixture(params=[("duckdb", "few"), *slow(*[(one,) for one in CASES])])
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """An engine with the names of its tables, and a function that loads a frame."""
     engine, some = request.param
@@ -116,6 +118,8 @@ def test_facts_of_all_rows(case: Any) -> None:
         assert_same_facts(facts, frame, tolerance)
         if name in NO_NUMBERS:
             assert not columns
+            continue
+        if engine == "spark":  # test_linear_models compares products there
             continue
         table, frame = filled(table, frame, columns[:most])
         facts = facts_of(table, target, columns=columns[:most], gram=True, **given)
