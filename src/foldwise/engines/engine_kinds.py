@@ -43,16 +43,19 @@ def duckdb_snapshot(connection: Any, table: Any) -> Iterator[None]:
     """Let all statements see the same rows: by a transaction, and by looking whether files changed.
 
     DuckDB also has to ignore the statistics of Parquet files, from which version 2.0.0 concludes that there is no NaN.
-    And it has to compare texts byte by byte: by the rules of a language, rows would be in other folds.
+    It must not add up below joins, for which version 2.0.0 copies expressions: the scores of 64 columns and 10 classes
+    would take 14 s instead of 1 s. And it has to compare texts byte by byte: by the rules of a language, rows would be
+    in other folds.
     """
     import duckdb
 
     raw, optimizers = connection.con, "disabled_optimizers"
     names = (optimizers, "default_collation")
     before = {name: raw.execute(f"select current_setting('{name}')").fetchone()[0] or "" for name in names}
-    both = ",".join({*filter(None, before[optimizers].split(",")), "statistics_propagation"})
+    known = {name for (name,) in raw.execute("from duckdb_optimizers()").fetchall()}
+    disabled = {*before[optimizers].split(","), "statistics_propagation", "partial_aggregate_pushdown"} & known
     is_first = not in_transaction(raw)
-    raw.execute(f"set {optimizers}='{both}'")
+    raw.execute(f"set {optimizers}='{','.join(sorted(disabled))}'")
     raw.execute("set default_collation=''")
     if is_first:
         raw.execute("begin transaction")
