@@ -160,6 +160,8 @@ class TestInspect:
         assert "file 'nothing.csv' does not exist" in refused("inspect", "nothing.csv")
         (here / "t.csv").write_text("a,b\n1,2\n")
         assert "has no column 'c'" in refused("inspect", "t.csv", "--target", "c")
+        one_column = refused("inspect", "t.csv", "--target", "b", "--separator", ";")
+        assert "the whole header was read as one column. Leave --separator out, or pass another." in one_column
         (here / "page.csv").write_text("<!DOCTYPE html><html></html>")
         assert "is a web page" in refused("inspect", "page.csv")
 

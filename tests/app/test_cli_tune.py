@@ -18,7 +18,7 @@ from foldwise import open_model
 from foldwise.app.cli.compare import ComparisonRequest, print_once
 from foldwise.app.cli.table_options import TableOptions
 from foldwise.app.cli.tune import SMOOTH, TuneRequest, check_smooth, score_of_test, task_of, tune
-from foldwise.errors import InputError
+from foldwise.errors import InputError, PlotError
 from foldwise.fold_plan import FoldPlan
 from foldwise.report.formatting import number
 from foldwise.report.sections.tuning import KINDS
@@ -144,6 +144,12 @@ def test_the_report_of_a_quantity(tmp_path, capsys, monkeypatch):
     assert "root mean squared error, lower is better" in page
     assert "predicts the mean" in page
     assert ": 5 settings tried" in page  # quantiles of the distribution of alpha
+
+
+def test_a_picture_without_matplotlib_is_refused_first(iris, tmp_path, no_matplotlib):
+    no_matplotlib()
+    with pytest.raises(PlotError, match=r"plots need matplotlib.*foldwise\[plots\]"):
+        tune(request(iris, plot=tmp_path / "picture.png"), as_json=False, quiet=True)
 
 
 def test_a_file_that_cannot_be_written_is_refused_first(iris, tmp_path):

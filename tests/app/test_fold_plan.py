@@ -51,7 +51,7 @@ def test_planned_folds_in_any_budget():
     assert words == "4 stratified folds, repeated 3 times"
     assert repeat_of_folds(splits).tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert all(sorted(np.concatenate([s.test for s in splits[k : k + 4]])) == list(range(120)) for k in (0, 4, 8))
-    with pytest.raises(InputError, match=r"at most \d+, the number of rows of the second largest class"):
+    with pytest.raises(InputError, match=r"at most \d+, the number of rows of the smaller class"):
         make_splits(task, 0, plan=FoldPlan(100))
     timed = make_task(table_of(t=np.arange(120)), "y", time="t")
     assert len(make_splits(timed, 0, plan=FoldPlan(8))[0]) == 8

@@ -32,6 +32,7 @@ from foldwise.app.option_words import with_options
             "All 5 fits failed. Hint: solve the first error, or choose another model.",
         ),
         ("pass formats={'day': '%d.%m.%Y'} to say it.", "pass --kind day=date:%d.%m.%Y to say it."),
+        ("pass missing_values={'age': 'n.k.'}.", "pass --missing 'age=n.k.'."),
         ("the table has no column 'task', passed as groups=.", "the table has no column 'task', passed as --groups."),
     ],
 )

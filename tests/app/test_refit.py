@@ -80,7 +80,7 @@ def test_a_booster_of_a_model_file_is_fitted_again(tmp_path):
     new = people(50, 3).drop("y")
     assert not np.allclose(found.model.predict_proba(new), open_model(run / "model.foldwise").predict_proba(new))
     refit(tmp_path / "again", people(200, 4))  # and again from the new file
-    with pytest.raises(InputError, match="it contains LightGBM, and only naive Bayes can be updated"):
+    with pytest.raises(InputError, match="it contains LightGBM, and of all classifiers only naive Bayes"):
         refit(run, people(200, 2), update=True)
 
 
@@ -130,7 +130,10 @@ def test_forgetting_what_was_learned_gives_the_old_model(bayes):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["new.csv", "--update"], "cannot be updated without the old rows: it contains logistic regression, and only"),
+        (
+            ["new.csv", "--update"],
+            "cannot be updated without the old rows: it contains logistic regression, and of all",
+        ),
         (
             ["new.csv", "--update"],
             "Hint: leave --update out and pass the old rows as --with, or fit with --models naive",

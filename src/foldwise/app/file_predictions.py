@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.coverage import CoverageRule
 from foldwise.app.engine_tables import is_engine_table
+from foldwise.app.given_costs import cost_matrix
 from foldwise.app.prediction_writer import PredictionWriter
 from foldwise.app.run_folder import model_of_run
 from foldwise.app.unknown_categories import UnknownCategories, known_levels
@@ -76,7 +77,7 @@ def predict_file(
     table: Any,
     out: Any,
     *,
-    costs: CostMatrix | None = None,
+    costs: Any = None,
     keep: Sequence[str] = (),
     raw: bool = False,
     reading: Mapping[str, Any] | None = None,
@@ -95,8 +96,8 @@ def predict_file(
     out : path or writer
         The output file, in the format of its ending: .csv, .tsv, .parquet or .jsonl. "-" writes CSV to standard output.
         `DatabaseWriter` writes to a table of a database.
-    costs : CostMatrix, default=None
-        Costs to decide by, instead of the costs of the run. Without either, every error costs 1.
+    costs : CostMatrix, dict, frame or path, default=None
+        Costs to decide by, as in `fit`, instead of the costs of the run. Without either, every error costs 1.
     keep : sequence of str, default=()
         Columns of the table to copy to the output, such as a row identifier. From CSV to CSV, cells are copied as they
         are written, except in columns that the model uses. Those are written as they were read, `$5.00` as 5.0.
@@ -220,7 +221,7 @@ def check_kinds(model: StoredModel, kinds: Mapping[str, Any]) -> None:
         )
 
 
-def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
+def costs_of(model: StoredModel, costs: Any) -> CostMatrix:
     """Return the costs to decide by. They must name the classes of the model."""
     classes = written_labels(model.classes_).tolist()
     if costs is None:
@@ -228,8 +229,7 @@ def costs_of(model: StoredModel, costs: CostMatrix | None) -> CostMatrix:
         if stored is None:
             return CostMatrix.zero_one(classes)
         costs = CostMatrix(tuple(stored["actions"]), tuple(stored["classes"]), np.asarray(stored["matrix"]))
-    costs.costs_of(classes)  # raises where a class has no cost
-    return costs
+    return cost_matrix(costs, np.asarray(classes))
 
 
 def kept_columns(keep: Sequence[str]) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def kept_columns(keep: Sequence[str]) -> tuple[str, ...]:
     return tuple(keep)
 
 
-def predictor_of(model: StoredModel, costs: CostMatrix | None, keep: tuple[str, ...]) -> Predictor:
+def predictor_of(model: StoredModel, costs: Any, keep: tuple[str, ...]) -> Predictor:
     """Return what predicts batches of rows: classes, clusters or values."""
     is_clustering = model.metadata.get("task") == "clusters"
     if is_clustering and costs is not None:

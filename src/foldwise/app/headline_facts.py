@@ -66,9 +66,10 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     if not gain:
         return found
     share = len(setup.splits[-1].train) / setup.task.n_rows
+    end = "upper" if metric.greater_is_better else "lower"
     words = (
         f"The models tested here learned from {share:.0%} of the rows. The final model learns from all rows and may be "
-        f"better by up to {formatting.number(abs(gain))}, so the interval is that much wider on the better side"
+        f"better by up to {formatting.number(abs(gain))}. The {end} end of the interval allows for that"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")
 

@@ -82,6 +82,9 @@ def mapping_words(found: re.Match[str]) -> str:
     except (ValueError, SyntaxError):
         return option
     values = {name: value if isinstance(value, list | tuple) else [value] for name, value in given.items()}
-    return " ".join(
-        f"{option} {shlex.quote(f'{name}={kind}' + ','.join(map(str, one)))}" for name, one in values.items()
-    )
+    return " ".join(f"{option} {quoted(f'{name}={kind}' + ','.join(map(str, one)))}" for name, one in values.items())
+
+
+def quoted(text: str) -> str:
+    """Quote a text for a shell, and also if it ends like a sentence."""
+    return f"'{text}'" if text[-1:] in tuple(".,;:") and shlex.quote(text) == text else shlex.quote(text)

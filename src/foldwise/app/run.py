@@ -90,7 +90,7 @@ def fit(
         The metric that settings are chosen by. For classes: "log_loss" (the default), "brier_score", "accuracy",
         "balanced_accuracy", "roc_auc", "f1", or "cost" (the default if costs are given). For a quantity: "rmse" (the
         default), "mae", "r2", "mean_poisson_deviance" and others.
-    costs : CostMatrix, frame or path, default=None
+    costs : CostMatrix, dict, frame or path, default=None
         The cost of each action under each true class.
     groups : str, default=None
         Group column. Rows of the same group are never split between training and test.

@@ -92,7 +92,8 @@ def check_planned(task: FitTask, plan: FoldPlan) -> None:
     elif task.is_quantity:
         most, what = task.n_rows // 2, "half the number of rows"
     else:
-        most, what = int(np.sort(task.counts)[-2]), "the number of rows of the second largest class"
+        second = "smaller" if len(task.counts) == 2 else "second largest"
+        most, what = int(np.sort(task.counts)[-2]), f"the number of rows of the {second} class"
         why = " With more folds, some test folds would contain a single class."
     if plan.folds > most:
         raise InputError(f"cv must be at most {most}, {what}, got {plan.folds} folds.{why}", "pass fewer folds.")

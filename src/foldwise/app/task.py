@@ -373,9 +373,10 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
             "choose a target with at least two classes.",
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
+        second = "smaller" if len(classes) == 2 else "second largest"
         raise InputError(
             f"the table needs at least {LEAST_ROWS} rows, and two classes with at least two rows each. It has "
-            f"{len(codes)} rows, and its second largest class has {np.sort(counts)[-2]}.",
+            f"{len(codes)} rows, and its {second} class has {np.sort(counts)[-2]}.",
             "pass more rows; hundreds are recommended.",
         )
 

@@ -55,8 +55,8 @@ def verdict(result: FitResult, lines: list[LeaderboardRow], estimate: Estimate, 
         words = f"The final model is clearly better than {constant}. {values}"
     elif final:
         words = (
-            f"The final model is clearly better than {constant}. {values} No single model is clearly better, once the "
-            "p-values are adjusted for the number of models."
+            f"The final model is clearly better than {constant}. {values} No single model is clearly better than "
+            "the baseline, once the p-values are adjusted for the number of models."
         )
     elif best:
         words = (

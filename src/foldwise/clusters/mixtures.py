@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_random_state
 
 from foldwise.data.arguments import whole_at_least
 from foldwise.errors import InputError
+from foldwise.evaluation.plotting import axes
 
 SHAPES = ("spherical", "diag", "full")
 
@@ -93,9 +94,7 @@ class MixtureStudy:
         matplotlib.axes.Axes
             The axes with the plot.
         """
-        import matplotlib.pyplot as plt
-
-        axis = plt.subplots()[1] if ax is None else ax
+        axis = axes(ax)
         for shape in dict.fromkeys(one.shape for one in self.scores):
             some = [one for one in self.scores if one.shape == shape]
             axis.plot([one.k for one in some], [one.bic for one in some], marker="o", label=shape)

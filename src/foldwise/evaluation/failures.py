@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import FitFailedWarning
 
+from foldwise.data.notes import counted
 from foldwise.errors import FoldwiseError, InputError
 from foldwise.folds.engine import Outcome
 
@@ -54,8 +55,8 @@ def report_failures(
             error.add_note(f"raised by the metric {name!r} for {where(i, number)}")
             raise error
         warnings.warn(
-            "Scoring failed. The score on this train-test partition for these parameters will be set to "
-            f"{error_score}. Details: \n{len(unscored)} of all scores; the first was {name!r} for {where(i, number)}: "
+            f"Scoring failed: {counted(len(unscored), 'score')} could not be computed and "
+            f"{'is' if len(unscored) == 1 else 'are'} {error_score}. The first was {name!r} for {where(i, number)}: "
             f"{type(error).__name__}: {error}",
             UserWarning,
             stacklevel=stacklevel,

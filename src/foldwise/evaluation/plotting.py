@@ -15,6 +15,15 @@ from foldwise.evaluation.tables import WIDTH, capitalized
 
 def axes(ax: Any = None, size: tuple[float, float] = (7.0, 4.0)) -> Any:
     """Return the matplotlib axes to draw on: those given, or of a new figure."""
+    plt = pyplot()
+    if ax is None:
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
+        ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def pyplot() -> Any:
+    """Return the module `matplotlib.pyplot`, or say how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -22,10 +31,7 @@ def axes(ax: Any = None, size: tuple[float, float] = (7.0, 4.0)) -> Any:
             "plots need matplotlib, which is not installed.",
             "run pip install 'foldwise[plots]', or print the result, which shows the same numbers.",
         ) from error
-    if ax is None:
-        ax = plt.subplots(figsize=size, layout="constrained")[1]
-        ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return plt
 
 
 def score_label(name: str) -> str:

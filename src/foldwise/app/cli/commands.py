@@ -192,8 +192,8 @@ def predict(
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. If both "
-            "files are CSV, cells are copied unchanged, except in columns that the model uses."
+            help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. From CSV "
+            "to CSV, cells are copied unchanged. In columns that the model uses, $5.00 becomes 5.0."
         ),
     ] = None,
     query: Query = None,

@@ -109,7 +109,9 @@ def tune(
     jobs: Jobs = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Model file to write.")] = None,
     settings: Annotated[Path | None, typer.Option(help="CSV file to write, with all settings and scores.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture file to write: .png, .svg or .pdf.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture file to write: .png, .svg or .pdf. Needs matplotlib.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="HTML report to write, with the pictures of the search.")] = None,
     json: AsJson = False,
     quiet: Quiet = False,

@@ -33,11 +33,8 @@ def predict(
         )
     from foldwise.app.file_predictions import predict_file
     from foldwise.data.notes import counted
-    from foldwise.evaluation import CostMatrix
     from foldwise.evaluation.tables import number
 
-    if options["costs"] is not None:
-        options["costs"] = CostMatrix.from_csv(options["costs"])
     source: Any = open_engine(table, keywords.pop("table", None), query) if in_engine else table
     target: Any = out
     if database is not None:

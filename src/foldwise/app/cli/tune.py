@@ -73,6 +73,7 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
     from foldwise.app.timing import RunTimes, seconds_of
     from foldwise.evaluation import nested_cv
     from foldwise.evaluation.metrics.scoring import sign_and_title
+    from foldwise.evaluation.plotting import pyplot
     from foldwise.folds.progress import counting_to
     from foldwise.tuning.strategies import NAMED
 
@@ -80,6 +81,8 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
         raise InputError(
             f"--plot must end in {PICTURES[0]}, {PICTURES[1]} or {PICTURES[2]}, got {request.plot.name!r}."
         )
+    if request.plot is not None:
+        pyplot()  # raises now rather than after the search if it is not installed
     seconds = None if request.budget is None else seconds_of(request.budget)
     if request.trials is not None and seconds is not None:
         raise InputError("--trials and --budget cannot be combined.", "pass one of them.")

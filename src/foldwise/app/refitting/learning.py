@@ -104,7 +104,7 @@ def check_sums(blend: Blend | ValueBlend, *, forgetting: bool = False) -> None:
         models = [member[-1] if hasattr(member, "steps") else member for member in blend.members]
         inner = [model.estimator if isinstance(model, CodedLabels) else model for model in models]
         titles = sorted(title_of(model) for model in inner if not isinstance(model, NaiveBayes))
-        reasons = [f"it contains {title}, and only naive Bayes can be updated" for title in titles]
+        reasons = [f"it contains {title}, and of all classifiers only naive Bayes can be updated" for title in titles]
         able = "naive_bayes"
     if reasons:
         option, rows = ("forget=", "remaining old rows") if forgetting else ("update=", "old rows")

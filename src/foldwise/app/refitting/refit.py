@@ -196,7 +196,10 @@ def refit(
 def checked_blend(model: StoredModel) -> Blend | ValueBlend:
     """The model of a run that can be fitted again."""
     if not isinstance(model.model, Blend | ValueBlend):
-        raise InputError("only a model that fit wrote can be fitted again.", "pass a folder written by fit.")
+        raise InputError(
+            "this model was not written by fit or refit, so it cannot be fitted again.",
+            "pass a folder that fit or refit wrote, or its model file.",
+        )
     return model.model
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -206,6 +207,8 @@ def target_of(target: Any, columns: Sequence[str], file: str) -> str:
     if not isinstance(target, str | int):
         raise FoldwiseTypeError(f"target must be the name or the index of a column, got {target!r}.")
     hint = choose_among(columns, target)
+    if isinstance(target, str) and len(columns) == 1 and target in re.split(r"[^\w ]+", columns[0]):
+        hint = "the whole header was read as one column. Leave separator= out, or pass another."
     if all(name == f"x{j}" for j, name in enumerate(columns)):
         hint += " If the first row of the file has the names, pass header=True."
     raise InputError(f"{file} has no column {target!r}, passed as target=.", hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
@@ -138,6 +139,11 @@ def compare(
 
 def named_models(models: Any) -> Any:
     """Return models by name; those of a list are named after their classes, with a number if several are alike."""
+    if nw.dependencies.is_into_dataframe(models):
+        raise FoldwiseTypeError(
+            f"models must be a list or mapping of estimators, got a {type(models).__name__}.",
+            "pass the models first, then X and y: compare([NaiveBayes()], X, y).",
+        )
     if isinstance(models, str | Mapping) or not isinstance(models, Iterable):
         return models
     found = list(models)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from foldwise.evaluation.plotting import pyplot
 from foldwise.tuning.pictures.scales import varied
 from foldwise.tuning.space import SearchSpace
 from foldwise.tuning.strategies.bayesian import Bayesian
@@ -36,8 +37,7 @@ def kind_of_strategy(space: SearchSpace, trials: list[Trial], strategy: Any) -> 
 
 def draw_overview(kinds: list[str], draw: Draw) -> Any:
     """Draw pictures side by side; return the axes of the first."""
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     n_rows, n_columns = -(-len(kinds) // 2), min(2, len(kinds))
     size = (PANEL[0] * n_columns, PANEL[1] * n_rows)
     figure, grid = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained", squeeze=False)

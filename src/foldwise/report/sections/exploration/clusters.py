@@ -12,8 +12,8 @@ from foldwise.report.sections.exploration.answers import answer, folded_rows
 
 EFFECTS = (
     "Bars are effect sizes: how far the cluster is from all other rows, in standard deviations. About 0.2 is small, "
-    "0.5 medium and 0.8 large. Each p-value tests whether a column differs between clusters that were formed without "
-    "it, and is corrected for the number of columns."
+    "0.5 medium and 0.8 large. To test a column, the clusters are formed again without it. A small p-value means that "
+    "the column differs between these clusters too. P-values are corrected for the number of columns."
 )
 MOST_EFFECT = 3.0  # a longer bar would leave the others too short
 
@@ -105,12 +105,13 @@ def study(found: ReportFacts) -> Html | None:
         ]
         for one in lines
     ]
-    heads = ["k", "stability", "95% of resamples", "without clusters", "least stable", "silhouette", "gap", "split p"]
+    heads = ["k", "stability", "range", "without clusters", "least stable", "silhouette", "gap", "split p"]
     words = (
         "Stability says how well clusters of resampled rows agree with the clusters of all rows (adjusted Rand index; "
-        "1 is perfect). “Without clusters” is the stability in random tables that have no clusters. “Least stable” is "
-        "the Jaccard index of the least stable cluster. The silhouette is close to 1 for compact and separate "
-        "clusters. The gap compares the inertia with that of uniform tables. “Split p” tests whether a cluster "
-        "contains two groups: a small p-value means that more clusters are needed."
+        "1 is perfect). It is the mean over the resamples, and 95% of them lie in the range. “Without clusters” is the "
+        "stability in random tables that have no clusters. “Least stable” is the Jaccard index of the least stable "
+        "cluster. The silhouette is close to 1 for compact and separate clusters. The gap compares the inertia with "
+        "that of uniform tables. “Split p” tests whether a cluster contains two groups: a small p-value means that "
+        "more clusters are needed."
     )
     return details("How the number of clusters was chosen", join([paragraph(words), table(heads, rows, left=())]))
