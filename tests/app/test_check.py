@@ -111,7 +111,7 @@ def test_a_score_that_reads_like_the_end_of_the_expected_interval_is_not_outside
     for value, told in ((0.6934, False), (0.75, True)):
         expected = tuple(replace(one, low=0.6925, high=0.6931) for one in found.expected)
         changed = replace(found, expected=expected, realized=(replace(real, value=value, within=False),))
-        assert ("than the expected interval" in " ".join(changed.sentences())) == told
+        assert ("score was expected" in " ".join(changed.sentences())) == told
 
 
 def test_rows_without_a_known_label_are_left_out(run):
@@ -200,12 +200,14 @@ def test_predictions_of_a_tree_are_not_compared(tmp_path):
     assert "Predictions compared" not in render(found.to_dict())
 
 
-@pytest.mark.parametrize(("value", "words"), [(0.1, "better than the expected"), (0.9, "worse than the expected")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.1, "a worse score was expected"), (0.9, "a better score was expected")]
+)
 def test_an_actual_score_outside_the_expected_interval_is_explained(run, value, words):
     found = check(run, people(600, 1), labels="y")
-    assert not any("expected interval" in one for one in found.sentences())
+    assert not any("score was expected" in one for one in found.sentences())
     first = replace(found.realized[0], value=value, within=False)  # a loss
-    said = [one for one in replace(found, realized=(first,)).sentences() if "expected interval" in one]
+    said = [one for one in replace(found, realized=(first,)).sentences() if "score was expected" in one]
     assert words in said[0]
     assert ("memorize" in said[0]) == (value == 0.1)
 

@@ -361,7 +361,8 @@ class TestTheTableAtTheDoor:
     @pytest.mark.parametrize(
         ("column", "cells", "message"),
         [
-            ("size", ["tall"] * 60, "'size' contains text such as 'tall', but it contained numbers when"),
+            ("size", ["tall"] * 60, "'size' contains 'tall', but it contained numbers when"),
+            ("size", ["1"] * 59 + ["tall"], "missing_values={'size': 'tall'}. Otherwise convert the column to numbers"),
             ("color", [1.5] * 60, "'color' contains numbers such as 1.5, but it contained text"),
             ("member", ["yes"] * 60, "'member' contains text such as 'yes', but it contained booleans"),
             ("day", ["2020-01-01"] * 60, "'day' contains text such as '2020-01-01', but it contained dates"),

@@ -170,7 +170,7 @@ def test_results_are_shown():
     frame, row, _ = planted("mixed", seed=1)
     found = find_outliers(frame.with_columns(number=pl.int_range(500)))
     assert f"row {row}" in str(found)
-    assert "P-values are approximate" in str(found)
+    assert "Rows are judged by approximate p-values" in str(found)
     assert "'number' (identifier" in str(found)
     assert "<table" in found._repr_html_()
     table = found.to_frame()

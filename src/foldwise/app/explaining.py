@@ -46,7 +46,7 @@ def explain(
     about : class label, default=None
         The class to explain. By default the most probable class of each row. A regressor has none.
     n_samples : int, default=None
-        Number of column orders sampled per row. By default as many as about 60,000 predictions allow.
+        Number of column orders sampled per row. By default, it is chosen so that the model predicts about 60,000 rows.
     seed : int, default=0
         Random seed of the column orders.
 

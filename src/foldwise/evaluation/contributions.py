@@ -125,7 +125,7 @@ def contributions_of(
         The class to explain; None means the most probable class of each row.
     n_samples : int or None, default None
         Number of orders of columns drawn for each row, rounded up so that each background row has the same even
-        number. None means as many as about 60,000 predictions allow.
+        number. None chooses it so that the model predicts about 60,000 rows.
     seed : int, default 0
         Seed of the orders.
 

@@ -103,9 +103,23 @@ def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
     if kind == "text" and column.dtype.is_integer():
         text = f"converted {column.name!r} from integers to text, its type when the model was fitted."
         return column.cast(pl.String), Note("types", text, column.name)
+    if kind == "number" and came == "text":
+        refuse_words(column)
     first = column.drop_nulls()[0]
     raise InputError(
         f"column {column.name!r} contains {WORDS[came]} such as {first!r}, but it contained {WORDS[kind]} when the "
         "model was fitted.",
         f"read it as before, for example with kinds={{{column.name!r}: …}} or missing_values= of read_table.",
     )
+
+
+def refuse_words(column: pl.Series) -> None:
+    """Raise if some cell is not a number, and name it."""
+    cells = column.drop_nulls().cast(pl.String)
+    words = cells.filter(cells.str.strip_chars().cast(pl.Float64, strict=False).is_null())
+    if len(words):
+        raise InputError(
+            f"column {column.name!r} contains {words[0]!r}, but it contained numbers when the model was fitted.",
+            f"if that means missing, read the table with missing_values={{{column.name!r}: {words[0]!r}}}. Otherwise "
+            "convert the column to numbers.",
+        )

@@ -167,7 +167,10 @@ class CheckResult:
             found += renamed_sentences(self.missing_columns, self.extra_columns)
         found += [one.sentence() for one in self.unreadable_columns]
         if self.unreadable_columns:
-            found.append("The model cannot predict such rows. Below, these cells count as missing.")
+            found.append(
+                "The model cannot predict such rows, so no scores and no effects are shown. In the comparison of "
+                "columns, these cells count as missing."
+            )
         columns = counted(len(self.columns), "other column" if self.missing_columns else "column")
         if self.changed_columns:
             found.append(f"{len(self.changed_columns)} of the {columns} changed: {listing(self.changed_columns)}.")
@@ -204,11 +207,12 @@ class CheckResult:
     def _outside_words(self, real: RealizedScore) -> str:
         """Explain an actual score that lies outside the interval that was expected without labels."""
         relation = f"the relation between the columns and the target {self.target!r} may have changed"
-        middle = next(one.value for one in self.expected if one.metric == real.metric)
-        if (real.value > middle) != real.greater_is_better:
-            return f"The actual score is worse than the expected interval, so {relation}."
+        expected = next(one for one in self.expected if one.metric == real.metric)
+        interval = interval_text(expected.low, expected.high)
+        if (real.value > expected.value) != real.greater_is_better:
+            return f"For these rows, a better score was expected ({interval}), so {relation}."
         return (
-            "The actual score is better than the expected interval. This is normal for training rows, which a model "
+            f"For these rows, a worse score was expected ({interval}). This is normal for training rows, which a model "
             f"can memorize. For other rows, {relation}."
         )
 
@@ -225,9 +229,14 @@ class CheckResult:
             f"change is large: PSI of at least {LEAST_PSI:g}, KS of at least {LEAST_KS:g}, or a difference of at least "
             f"{100 * LEAST_KS:.0f} percentage points in the share of missing cells. PSI: population stability "
             "index. KS: Kolmogorov–Smirnov distance. JS: Jensen–Shannon distance. All three are 0 if the "
-            "distribution is the same. Effect: how much predictions would change if the column were distributed as in "
-            f"training.{self._texts_rule()}"
+            f"distribution is the same.{self._effect_rule()}{self._texts_rule()}"
         )
+
+    def _effect_rule(self) -> str:
+        """Say what an effect is, unless the model cannot predict the rows."""
+        if self.missing_columns or self.unreadable_columns:
+            return ""
+        return " Effect: how much predictions would change if the column were distributed as in training."
 
     def _texts_rule(self) -> str:
         """Say what is compared of free texts, if there are any."""

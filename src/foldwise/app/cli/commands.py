@@ -89,10 +89,14 @@ def fit(
     ] = None,
     task: TaskName = None,
     costs: Annotated[
-        Path | None, typer.Option(help="CSV of costs: the header names the true classes, each row is one action.")
+        Path | None,
+        typer.Option(
+            help="CSV of costs. The header names the true classes. Each row is one action, such as predicting a class."
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Run folder to write. Default: TABLE-run, or TABLE-run-2 if that exists.")
+        Path | None,
+        typer.Option("-o", "--out", help="Run folder to write. Default: TABLE-run, or TABLE-run-2 if that exists."),
     ] = None,
     seed: Seed = 0,
     groups: GroupsOption = None,
@@ -193,7 +197,7 @@ def predict(
         str | None,
         typer.Option(
             help="Columns of TABLE to copy to the output, separated by commas. Quote a name that has a comma. From CSV "
-            "to CSV, cells are copied unchanged. In columns that the model uses, $5.00 becomes 5.0."
+            "to CSV, cells are copied unchanged, except in columns that the model uses: there $5.00 becomes 5.0."
         ),
     ] = None,
     query: Query = None,
@@ -288,8 +292,8 @@ def explain(
         int | None,
         typer.Option(
             **INTEGER,
-            help="Number of column orders to sample for the Shapley values. Default: as many as about 60,000 "
-            "predictions allow.",
+            help="Number of column orders to sample for the Shapley values. By default, the number is "
+            "chosen so that the model predicts about 60,000 rows.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the sampled column orders.")] = 0,
@@ -339,7 +343,8 @@ def explore(
     table: TableFileArgument,
     budget: Annotated[str, typer.Option(help="Time limit for the whole run, such as 60s, 5m or 1h.")] = "60s",
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write. Default: TABLE-explore, or TABLE-explore-2 if that exists.")
+        Path | None,
+        typer.Option("-o", "--out", help="Folder to write. Default: TABLE-explore, or TABLE-explore-2 if that exists."),
     ] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed for samples, k-means starts and resampling.")] = 0,
     no_rows: Annotated[bool, typer.Option("--no-rows", help="Leave rows of data out of the report.")] = False,

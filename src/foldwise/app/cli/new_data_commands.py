@@ -66,7 +66,8 @@ def refit(
         Path | None, typer.Option(help="Table of rows that the model has learned and must forget. Implies --update.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder to write. Default: TABLE-refit, or TABLE-refit-2 if that exists.")
+        Path | None,
+        typer.Option("-o", "--out", help="Folder to write. Default: TABLE-refit, or TABLE-refit-2 if that exists."),
     ] = None,
     seed: Annotated[int, typer.Option(**INTEGER, help="Random seed of the folds.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing run folder.")] = False,

@@ -117,8 +117,9 @@ class RefitResult(FolderResult):
         found = [
             f"The new model is {compared} the old one ({self.metric_title} {number(self.new[0])} against "
             f"{number(self.old[0])}, {p_equation(self.p)}).",
-            "Both predicted the same rows, and the new model was not trained on them.",
-            f"Mean difference over {self.n_folds} folds, new minus old: {number(change)} (95% interval {number(low)} "
+            f"Both predicted the same rows. In each of {self.n_folds} folds, a copy of the new model was trained "
+            "without the rows that it predicted.",
+            f"Mean difference over the folds, new minus old: {number(change)} (95% interval {number(low)} "
             f"to {number(high)}). For the {self.metric_title}, {best} is better.",
         ]
         if self.verdict != "better":

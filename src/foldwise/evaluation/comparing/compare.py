@@ -111,7 +111,8 @@ def compare(
     <BLANKLINE>
     *: the best model, and models statistically tied with it (p of 0.05 or more).
     search: search score (optimistic), the best score inside the search.
-    p: corrected resampled t-test against the best, adjusted for 3 pairs (Holm).
+    p: corrected resampled t-test against the best, adjusted for all 3 pairs of models
+       (Holm).
     P: probability of being better than the best model, equal within 0.01, or worse
        (Bayesian correlated t-test).
     """

@@ -115,7 +115,7 @@ class ComparedModels:
 
     def _notes(self) -> list[str]:
         n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        pairs = f", adjusted for {n_pairs} pairs (Holm)" if n_pairs > 1 else ""
+        pairs = f", adjusted for all {n_pairs} pairs of models (Holm)" if n_pairs > 1 else ""
         return [
             f"*: the best model, and models statistically tied with it (p of {1 - self.level:.3g} or more).",
             f"p: {self.test_name} against the best{pairs}.",

@@ -27,7 +27,8 @@ MOST_EXPLAINED = 1000
 MOST_TRAINING = 2000  # reference rows that the model is fitted to; all others calibrate it
 FEWEST_REFERENCE = 10
 MODEL_WORDS = (
-    "P-values are approximate. They come from a model of the highest outlier scores, a generalized Pareto distribution."
+    "Rows are judged by approximate p-values, from a generalized Pareto distribution fitted to the highest outlier "
+    "scores."
 )
 GUARANTEE_WORDS = (
     "P-values are conformal: on average at most {alpha:.3g} of the flagged rows are false alarms, provided that the "
