@@ -220,6 +220,7 @@ def test_options_of_the_command_line(here):
     (here / "t.csv").write_text("a,y\n1,2\n")
     for options, words in (
         (("--coverage", "90"), "--coverage must be above 0% and below 100%, got '90'. Hint: write 90%."),
+        (("--coverage", "1.2"), "--coverage must be above 0% and below 100%, got '1.2'. Hint: write 0.9 or 90%."),
         (("--guarantee",), "--guarantee needs a coverage to guarantee. Hint: pass --coverage 0.9."),
     ):
         code, _, error = ask("fit", "t.csv", "--target", "y", *options)

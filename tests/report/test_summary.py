@@ -25,6 +25,17 @@ def test_the_text_fits_a_terminal(facts):
     assert any(line.startswith("  baseline (class frequencies)") for line in lines)
 
 
+def test_models_of_the_final_model_are_shown_wherever_they_stand(facts):
+    best, *_, baseline = (one for one in facts["leaderboard"] if one["estimate"])
+    board = [{**best, "title": f"model {i}", "weight": 1.0 if i == 9 else 0.0} for i in range(12)]
+    changed = {**facts, "leaderboard": [*board, baseline]}
+    text = summary_text(changed)
+    assert [f"model {i} " in text for i in range(12)] == [i < 8 or i == 9 for i in range(12)]
+    assert "  3 more models are in the report\n" in text
+    assert "3 more models are in the report." in summary_html(changed)
+    assert "more model" not in summary_text(facts)
+
+
 def test_html_escapes_what_comes_from_the_table(facts):
     hostile = "<script>alert(1)</script>"
     changed = {**facts, "title": hostile, "task": {**facts["task"], "target": hostile, "metric_title": hostile}}

@@ -44,7 +44,7 @@ def coverage_level(coverage: Any) -> float:
         raise InputError(f"coverage must be a share such as 0.9 or 90%, got {coverage!r}.") from None
     value = round(value / 100, 12) if text.endswith("%") else value
     if not 0 < value < 1:
-        meant = f"{value:g}%" if not text.endswith("%") and 1 < value < 100 else "0.9 or 90%"
+        meant = f"{value:g}%" if not text.endswith("%") and 50 <= value < 100 else "0.9 or 90%"
         raise InputError(f"coverage must be above 0% and below 100%, got {coverage!r}.", f"write {meant}.")
     return value
 

@@ -79,5 +79,5 @@ def outlier_line(one: dict[str, Any]) -> str:
 
 def rule_line(one: dict[str, Any]) -> str:
     """One rule with its confidence."""
-    shares = f"in {one['confidence']:.0%} of these rows, compared with {one['base_rate']:.0%} of all rows"
+    shares = f"in {one['confidence']:.0%} of these rows, compared with {one['base_rate']:.0%} of all held-out rows"
     return f"{' and '.join(one['if'])} → {one['then']} {shares}"

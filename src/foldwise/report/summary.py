@@ -43,6 +43,7 @@ def summary_text(facts: dict[str, Any]) -> str:
             for title, value, ends, tied, weight in models(facts)
         ),
         f"  {TIED}",
+        *(f"  {words}" for words in [more_models(facts)] if words),
         *sentence_lines(without_weight(facts)),
         *slice_lines(facts.get("slices")),
         "",
@@ -64,6 +65,7 @@ def summary_html(facts: dict[str, Any]) -> str:
         *map(paragraph, facts["headline"]["words"]),
         table(["metric", "estimate", "95% interval", SEARCH_SCORE, "baseline"], estimates(facts), left=(0, 2)),
         table(heads, models(facts), left=(0, 2)),
+        paragraph(f"{more_models(facts)}.") if more_models(facts) else None,
         paragraph(f"{tried(facts)}. {facts['final']['words']}"),
         el("strong", "Warnings") if warnings else None,
         bullets(warnings),
@@ -117,9 +119,9 @@ def estimate_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
-    """Title, estimate, interval, tie and weight of the best models and the baseline."""
-    rated = [one for one in facts["leaderboard"] if one["estimate"]]
-    rated = [*rated[:-1][:SHOWN_MODELS], rated[-1]]
+    """Title, estimate, interval, tie and weight of the best models, those of the final model, and the baseline."""
+    *others, baseline = [one for one in facts["leaderboard"] if one["estimate"]]
+    rated = [*(one for i, one in enumerate(others) if i < SHOWN_MODELS or one["weight"]), baseline]
     shown = numbers_of_column(one["estimate"]["value"] for one in rated)
     rows = []
     for one in rated:
@@ -127,6 +129,12 @@ def models(facts: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
         interval = f"{shown(estimate['low'])} to {shown(estimate['high'])}"
         rows.append((one["title"], shown(estimate["value"]), interval, "yes" if one["tied"] else "", weight))
     return rows
+
+
+def more_models(facts: dict[str, Any]) -> str:
+    """Say how many models are not shown; empty if all are."""
+    n_more = sum(bool(one["estimate"]) for one in facts["leaderboard"]) - len(models(facts))
+    return f"{counted(n_more, 'more model')} {'is' if n_more == 1 else 'are'} in the report" if n_more else ""
 
 
 def sentence_lines(words: str) -> list[str]:

@@ -213,7 +213,7 @@ class CheckResult:
             return f"For these rows, a better score was expected ({interval}), so {relation}."
         return (
             f"For these rows, a worse score was expected ({interval}). This is normal for training rows, which a model "
-            f"can memorize. For other rows, {relation}."
+            f"can memorize. If these are other rows, {relation}."
         )
 
     def rule(self) -> str:

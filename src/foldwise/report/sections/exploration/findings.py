@@ -24,7 +24,7 @@ from foldwise.report.sections.exploration.answers import answer, row_table
 SHOWN_RULES = 8
 RULE_WORDS = (
     "The filled dot shows how often the right side of a rule holds in rows where the left side holds. The hollow dot "
-    "shows how often it holds in all rows. Both are measured on rows that were not used to find the rules."
+    "shows how often it holds in general. Both are measured on rows that were not used to find the rules."
 )
 CENTRAL_WORDS = "The rows with the smallest mean distance to all others. Row numbers start at 0."
 LEVERAGE_WORDS = "These rows have the highest leverage, so they could change a linear model most."
