@@ -288,7 +288,10 @@ class TestConfig:
 
 class TestBeforeAnythingIsLoaded:
     def test_the_names_are_up_to_date(self):
-        assert sorted(known_names.MODELS) == sorted(catalogue())
+        assert sorted(catalogue()) == known_names.MODELS
+        found = {name: set(spec.tasks) for name, spec in catalogue().items()}
+        assert sorted(name for name, tasks in found.items() if "classification" in tasks) == known_names.CLASS_MODELS
+        assert sorted(name for name, tasks in found.items() if "regression" in tasks) == known_names.VALUE_MODELS
         assert (*known_names.CLASS_METRICS, *known_names.VALUE_METRICS) == tuple(METRICS)
         assert {METRICS[name].task for name in known_names.VALUE_METRICS} == {"regression"}
         short = {name for name in ALIASES if name not in METRICS and not name.startswith("neg_")}
@@ -454,7 +457,7 @@ class TestFirstTries:
         ],
     )
     def test_names_of_other_libraries_are_understood(self, name, meant):
-        assert f"did you mean {meant!r}?" in refused("compare", WEATHER, "--target", "play", "--models", name)
+        assert f"did you mean {meant!r}" in refused("compare", WEATHER, "--target", "play", "--models", name)
 
     def test_no_model_and_too_many_workers_are_refused_before_the_table_is_read(self):
         words = "--models must name at least one model."

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from foldwise.app.cli.known_names import (
+    BOTH_TASKS,
     CLASS_METRICS,
+    CLASS_MODELS,
     METRIC_ALIASES,
     MODELS,
     PINBALL,
@@ -17,6 +19,7 @@ from foldwise.app.cli.known_names import (
     STRATEGIES,
     TASKS,
     VALUE_METRICS,
+    VALUE_MODELS,
 )
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
@@ -38,12 +41,24 @@ def check_models(names: Iterable[str] | None) -> None:
             parts = name.split()
             if len(parts) > 1 and all(one in MODELS for one in parts):
                 raise InputError(f"models are separated by commas, got {name!r}.", f"pass {','.join(parts)}.")
-            near = nearest_model(name, MODELS)
-            start = f"did you mean {near!r}? Choose among" if near else "choose among"
             raise InputError(
                 f"there is no model called {name!r}.",
-                f"{start} {', '.join(MODELS)}, or pass the import path of an estimator, 'package.module.Class'.",
+                f"{meant_words(name)}For classes, choose among {', '.join(CLASS_MODELS)}. For a quantity, choose among "
+                f"{', '.join(VALUE_MODELS)}. Or pass the import path of an estimator, 'package.module.Class'.",
             )
+
+
+def meant_words(name: str) -> str:
+    """Ask whether a similar model was meant, and say if it serves one task only; empty without a similar one.
+
+    >>> meant_words("forest"), meant_words("bayes"), meant_words("cobweb")
+    ("did you mean 'random_forest'? ", "did you mean 'naive_bayes' (for classes)? ", '')
+    """
+    near = nearest_model(name, MODELS)
+    if near is None:
+        return ""
+    only = "" if near in BOTH_TASKS else f" (for {'classes' if near in CLASS_MODELS else 'a quantity'})"
+    return f"did you mean {near!r}{only}? "
 
 
 def check_jobs(jobs: int | None) -> None:

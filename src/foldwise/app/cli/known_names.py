@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-MODELS = (
-    *("adaboost", "catboost", "decision_tree", "elastic_net", "extra_trees", "gradient_boosting"),
-    *("hist_gradient_boosting", "knn", "lasso", "lightgbm", "linear_regression", "linear_svm", "logistic_regression"),
-    *("mean", "median", "mlp", "naive_bayes", "perceptron", "random_forest", "rbf_svm", "ridge", "rule_list"),
-    "xgboost",
+BOTH_TASKS = (
+    *("catboost", "decision_tree", "extra_trees", "hist_gradient_boosting", "knn", "lightgbm", "mlp"),
+    *("random_forest", "rbf_svm", "xgboost"),
 )
+ONLY_CLASSES = ("adaboost", "linear_svm", "logistic_regression", "naive_bayes", "perceptron", "rule_list")
+ONLY_VALUES = ("elastic_net", "gradient_boosting", "lasso", "linear_regression", "mean", "median", "ridge")
+CLASS_MODELS, VALUE_MODELS = sorted(BOTH_TASKS + ONLY_CLASSES), sorted(BOTH_TASKS + ONLY_VALUES)
+MODELS = sorted(BOTH_TASKS + ONLY_CLASSES + ONLY_VALUES)
 """The models of the catalog; a test compares them with it."""
 
 CLASS_METRICS = (

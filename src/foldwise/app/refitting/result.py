@@ -24,6 +24,7 @@ FORMAT = 1
 ALPHA = 0.05
 
 Side = tuple[float, float | None, float | None]  # value, low, high
+FAVORED = "If the old model was trained on some of them, the comparison favors it."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +104,7 @@ class RefitResult(FolderResult):
         list of str
             The verdict first.
         """
-        compared = {"tied": "statistically tied with", "better": "better than", "worse": "worse than"}[self.verdict]
+        compared = "is statistically tied with" if self.verdict == "tied" else f"scored {self.verdict} than"
         low, high = self.interval
         rows = f"The new model learned from {counted(self.n_rows, 'new row')}"
         rows += f" and {counted(self.n_old_rows, 'old row')}" if self.n_old_rows else ""
@@ -115,15 +116,13 @@ class RefitResult(FolderResult):
             change = self.difference
         best = "higher" if self.greater_is_better else "lower"
         found = [
-            f"The new model is {compared} the old one ({self.metric_title} {number(self.new[0])} against "
+            f"The new model {compared} the old one on these rows ({self.metric_title} {number(self.new[0])} against "
             f"{number(self.old[0])}, {p_equation(self.p)}).",
-            f"Both predicted the same rows. In each of {self.n_folds} folds, a copy of the new model was trained "
-            "without the rows that it predicted.",
+            *([] if self.verdict == "better" else [FAVORED]),
+            f"In each of {self.n_folds} folds, a copy of the new model was trained without the rows that it predicted.",
             f"Mean difference over the folds, new minus old: {number(change)} (95% interval {number(low)} "
             f"to {number(high)}). For the {self.metric_title}, {best} is better.",
         ]
-        if self.verdict != "better":
-            found.append("If the old model was trained on some of these rows, the comparison favors it.")
         found.append(f"{rows}.")
         if self.had_coverage:
             what = "prediction sets" if isinstance(self.model, Blend) else "prediction intervals"
