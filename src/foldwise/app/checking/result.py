@@ -212,8 +212,8 @@ class CheckResult:
         if (real.value > expected.value) != real.greater_is_better:
             return f"For these rows, a better score was expected ({interval}), so {relation}."
         return (
-            f"For these rows, a worse score was expected ({interval}). A better one is normal for training rows, which a "
-            f"model can memorize. If these are other rows, {relation}."
+            f"For these rows, a worse score was expected ({interval}). A better one is normal for training rows, which "
+            f"a model can memorize. If these are other rows, {relation}."
         )
 
     def rule(self) -> str:
