@@ -35,6 +35,8 @@ FRAME = pl.DataFrame(X, schema=["a", "b", "c", "d"])
             "^the test table must be .* got tuple. Hint: pass one with the target",
         ),
         (lambda: foldwise.fit(X, y, test=X), "^the test table has no column 'target'. Hint: add the target to it"),
+        (lambda: foldwise.fit(X), "^the column to predict was not given. Hint: pass y, the values to predict"),
+        (lambda: foldwise.fit(X, y, metric="rmse"), "the task is classification. Hint: .*, matthews_corrcoef.$"),
         (lambda: foldwise.fit(X, y, models="knn, bayess"), "^there is no model called 'bayess'"),
         (lambda: foldwise.Calibrated(NaiveBayes).fit(X, y), "must be a classifier, got the class NaiveBayes. Hint"),
         (lambda: describe_clusters(FRAME, [1, 2]), r"^labels must have one value per row \(150\), got 2"),

@@ -50,7 +50,7 @@ class TestPredict:
         (here / "costs.csv").write_text("action,up\nrun,1\n")
         error = refused("predict", tree_run, new, "--costs", "costs.csv")
         assert "the class 'down' is not in the cost matrix" in error
-        assert "The first column of the file contains the actions, and its header is not a class." in error
+        assert "In the file, classes begin in the second column: the first one contains the actions." in error
         assert "file 'none.csv' does not exist" in refused("predict", tree_run, new, "--costs", "none.csv")
 
     def test_columns_that_were_left_out_of_training_may_be_named_again(self, tree_run, new):

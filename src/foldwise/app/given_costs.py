@@ -39,7 +39,7 @@ def cost_matrix(costs: Any, classes: NDArray[Any]) -> CostMatrix:
         matrix.costs_of(classes)
     except InputError as error:
         if isinstance(costs, str | Path):
-            hint = f"{error.hint} The first column of the file contains the actions, and its header is not a class."
+            hint = f"{error.hint} In the file, classes begin in the second column: the first one contains the actions."
             raise InputError(error.message, hint) from error
         raise
     known = {str(one) for one in classes.tolist()}

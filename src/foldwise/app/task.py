@@ -230,7 +230,10 @@ def read_any(table: Any, target: str | None, what: str = "table") -> Table:
     hint = "pass a table and target='column', or X and y." if is_main else "pass one with the target as a column."
     check_kind(table, hint, what)
     if target is None:
-        raise InputError("the column to predict was not given.", "pass target='column', the column to predict.")
+        hint = "pass target='column', the column to predict."
+        if isinstance(table, np.ndarray):  # it has no names
+            hint = "pass y, the values to predict, one for each row of X."
+        raise InputError("the column to predict was not given.", hint)
     return of_frame(as_polars(table), target, "table", what)
 
 

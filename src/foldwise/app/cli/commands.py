@@ -355,9 +355,9 @@ def explore(
 ) -> None:
     """Explore a table that has no target.
 
-    Finds clusters, outliers, rules, factors, and central and influential rows, and draws a map. The report, the cluster
-    of each row and a model that assigns new rows to clusters are written to a folder, even if Ctrl-C stops the run
-    early.
+    Finds clusters, outliers, rules, factors, and central and influential rows, and draws a map. The report and the
+    cluster of each row are written to a folder, even if Ctrl-C stops the run early. If there are clusters, the folder
+    also contains a model that assigns new rows to them.
     """
     check_jobs(jobs)
     check_budget(budget)

@@ -206,7 +206,7 @@ def class_metric(
     known = [one.name for one in METRICS.values() if one.task == "classification"]
     name = ALIASES.get(name, name)
     if name not in known:
-        raise unknown_metric("classification", name, [*known, "cost"])
+        raise unknown_metric("classification", name, known if costs is None else [*known, "cost"])
     metric = METRICS[name]
     if not metric.two_classes:
         return metric
