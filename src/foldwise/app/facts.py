@@ -348,5 +348,5 @@ def importance_words(result: FitResult) -> str:
     what = {"probabilities": "log loss", "decision": "error rate", "values": "root mean squared error"}[spec.answers]
     measured, every = len(result.final.importance), result.setup.X.width
     some = f" {measured:,} of {every:,} columns were measured, chosen at random." if measured < every else ""
-    largest = "" if len(result.final.weights) == 1 else " of the member with the largest weight"
+    largest = "" if len(result.final.weights) == 1 else " of the single setting with the largest weight"
     return f"Measured on held-out rows by the {what}{largest} ({spec.title}).{some}"

@@ -186,7 +186,7 @@ def choose_among(names: Iterable[str], given: object = None) -> str:
     return f"did you mean {near!r}? Choose among {listing(known)}." if near else f"choose among {listing(known)}."
 
 
-def nearest_name(names: Iterable[str], given: object, cutoff: float = 0.7) -> str | None:
+def nearest_name(names: Iterable[str], given: object, cutoff: float = 0.65) -> str | None:
     """Return the name that was probably meant: the one in other capitals, or else the most similar one.
 
     >>> nearest_name(["Class", "clash"], "class")

@@ -55,9 +55,10 @@ def report_failures(
             error.add_note(f"raised by the metric {name!r} for {where(i, number)}")
             raise error
         warnings.warn(
-            f"Scoring failed: {counted(len(unscored), 'score')} could not be computed and "
-            f"{'is' if len(unscored) == 1 else 'are'} {error_score}. The first was {name!r} for {where(i, number)}: "
-            f"{type(error).__name__}: {error}",
+            # the first words are those of scikit-learn, whose users filter warnings by them
+            "Scoring failed. The score on this train-test partition for these parameters will be set to "
+            f"{error_score}. Details: \n{counted(len(unscored), 'score')} could not be computed. The first was "
+            f"{name!r} for {where(i, number)}: {type(error).__name__}: {error}",
             UserWarning,
             stacklevel=stacklevel,
         )

@@ -140,7 +140,7 @@ def top_columns(facts: ReportFacts) -> Html | None:
     largest = max(members, key=lambda one: one.number("weight") or 0.0) if len(members) > 1 else None
     title = "Most important columns"
     if largest is not None:
-        title += f" (for {largest.text('title')}, the member with the largest weight)"
+        title += f" (for {largest.text('title')}, the single setting with the largest weight)"
     return join([el("h4", title), strips(rows, class_="deciding")])
 
 
