@@ -78,12 +78,8 @@ def membership(best: str, members: Sequence[str], *, quantity: bool = False) -> 
         named = ", ".join(others[:-1]) + f" and {others[-1]}" if len(others) > 1 else others[0]
         return f"The final model combines it with {named}."
     missing = f"The final model does not contain {best}, which has the best estimate."
-    if quantity:
-        better = "a combination of other models has a better score"
-        if len(others) == 1:
-            better = f"{others[0]} has a better search score"
-        return f"{missing} Either {better}, or there was no time to fit {best}."
-    return f"{missing} Members are selected by their scores before calibration, and only if there is time to fit them."
+    scores = "search scores" if quantity else "scores before calibration"
+    return f"{missing} Members are selected by their {scores}, and only if there is time to fit them again on all rows."
 
 
 def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
