@@ -239,7 +239,7 @@ class TestFitForReal:
             ("action,up,sideways\nbuy,-1,3\n", "sideways"),
             ("action,up,down\nbuy,-1\n", "1 cost for 2 true classes"),
             ("action,up,down\nbuy,dear,3\n", "'dear'"),
-            ("up,down\n0,5\n1,0\n", "The first column of the file contains the actions"),
+            ("up,down\n0,5\n1,0\n", "the first one contains the actions"),
             (None, "costs.csv"),
         ],
     )

@@ -1,4 +1,4 @@
-"""The progress of `foldwise tune`: one line with the phase, the models scored so far and the time."""
+"""The progress of `foldwise tune`: one line with the phase, the fits scored so far and the time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TuneProgress:
         now = duration(seconds)
         if self._budget is not None:
             now = f"{bar(seconds / self._budget)} {duration(self._budget - seconds)} left"
-        models = f"{counted(self._n_models, 'model')} scored" if self._n_models else ""
+        models = f"{counted(self._n_models, 'fit')} scored" if self._n_models else ""
         return " · ".join(one for one in (now, self._phase, models) if one)
 
     def __enter__(self) -> Self:

@@ -149,7 +149,8 @@ def format_of(name: str, suffix: str, data: bytes) -> str:
     if found is None:
         raise InputError(
             f"{name} has the unknown ending {suffix!r}.",
-            f"rename it to match its format; known endings are {', '.join(sorted(SUFFIXES))}, each also with .gz.",
+            f"pass a table with one of the endings {', '.join(sorted(SUFFIXES))}, each also with .gz. Rename it "
+            "if it is such a table.",
         )
     if found == "text":
         refuse_documents(name, data)
