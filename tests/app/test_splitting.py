@@ -63,6 +63,12 @@ def test_a_column_that_orders_too_little_is_refused(cells, says):
         make_splits(make_task(table_of(day=cells * 120), "y", time="day"), 0)
 
 
+def test_groups_at_all_times_leave_no_earlier_rows():
+    task = make_task(table_of(day=[1, 1, 2, 2, 3, 3] * 40, who=["a", "b"] * 120), "y", groups="who", time="day")
+    with pytest.raises(InputError, match="no earlier rows are left for training.*leave groups= or time= out"):
+        make_splits(task, 0)
+
+
 def test_rows_of_weight_0_are_not_there():
     y = np.array(["a", "b"] * 119 + ["ghost", "ghost"])
     weight = np.where(np.arange(240) % 3 == 0, 0.0, 2.0)

@@ -136,6 +136,7 @@ def test_a_slice_of_few_groups_is_not_tested_and_the_note_says_why():
     assert "No slice was tested." in found.note()
     assert "from at least 10 groups" in found.note()
     assert "groups" not in score_slices(y, proba, columns, "sex", metrics="log_loss").note()
+    assert "Observed − predicted: the share of the positive class minus its mean" in found.note()
 
 
 def test_result_is_a_frame_text_html_json_and_picture():

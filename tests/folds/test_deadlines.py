@@ -29,6 +29,14 @@ def test_the_settings_of_tasks_take_turns():
     assert [one.n_settings_done for one in outcomes] == [1, 1]
 
 
+@pytest.fixture
+def own_pool(monkeypatch):
+    """A filter and a name of threads that no pool of another test has: joblib's stay alive for minutes."""
+    monkeypatch.setattr(stop_traces, "FILTER", stop_traces.StopTraceFilter())
+    monkeypatch.setattr(stop_traces, "POOL_THREAD", "a pool of this test")
+
+
+@pytest.mark.usefixtures("own_pool")
 def test_a_stopped_pool_prints_no_traceback(monkeypatch):
     told = []
     monkeypatch.setattr(threading, "excepthook", lambda found: told.append(found.thread.name))
@@ -45,6 +53,7 @@ def test_a_stopped_pool_prints_no_traceback(monkeypatch):
     assert threading.excepthook.__name__ == "<lambda>"
 
 
+@pytest.mark.usefixtures("own_pool")
 def test_a_pool_that_ends_late_prints_no_traceback(monkeypatch):
     told, end = [], threading.Event()
     monkeypatch.setattr(threading, "excepthook", lambda found: told.append(found.thread.name))

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from foldwise.app.task import FitTask
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
-from foldwise.folds.forward_splits import forward_splits
+from foldwise.folds.forward_splits import NO_EARLIER_ROWS, OTHER_GROUPS, forward_splits
 from foldwise.folds.splits import Split
 
 FEW_ROWS, MANY_ROWS = 2_000, 30_000
@@ -143,10 +143,11 @@ def forward(task: RowsToSplit, k: int) -> tuple[list[Split], str]:
     assert task.moments is not None
     splits = forward_splits(task.moments, k, task.groups)
     named = task.named or {}
+    if not splits and task.groups is not None and task.moments.max() > 0:
+        raise InputError(NO_EARLIER_ROWS, OTHER_GROUPS)
     if not splits:
-        raise InputError(
-            f"all rows have the same time in {named.get('time')!r}.", "choose a column with at least two times."
-        )
+        rows = "most rows have the earliest" if task.moments.max() > 0 else "all rows have the same"
+        raise InputError(f"{rows} time in {named.get('time')!r}.", "choose a column with more different times.")
     folds = f"{len(splits)} fold{'s' * (len(splits) > 1)}"
     words = f"{folds} in order of {named.get('time', 'time')}, each predicted by models trained on earlier rows"
     return splits, words + (f" of other {named['groups']} groups" if task.groups is not None else "")

@@ -94,6 +94,8 @@ class SliceScores:
         The number of tests that p-values are corrected for. The two slices of a column share one.
     least_groups : int
         With groups, a slice that contains fewer of them gets no verdict. 0 without groups.
+    calibration : str
+        What observed minus predicted is, in words.
 
     Examples
     --------
@@ -110,7 +112,7 @@ class SliceScores:
     <BLANKLINE>
     Verdicts compare a slice with all other rows, after Holm's correction over 2
     tests at the 5% level. A verdict needs at least 30 rows in the slice and 30
-    other rows.
+    other rows. Observed − predicted: the mean true value minus the mean prediction.
     """
 
     scores: tuple[SliceScore, ...]
@@ -121,6 +123,7 @@ class SliceScores:
     level: float
     n_tests: int = 0
     least_groups: int = 0
+    calibration: str = ""
 
     @property
     def clear(self) -> list[SliceScore]:
@@ -182,12 +185,12 @@ class SliceScores:
         return found
 
     def note(self) -> str:
-        """Say how verdicts were reached.
+        """Say how verdicts were reached, and what calibration is.
 
         Returns
         -------
         str
-            Two sentences.
+            A few sentences.
         """
         tests = f"{self.n_tests} test{'s' * (self.n_tests != 1)}"
         level = f"{1 - self.level:.0%} level"
@@ -197,6 +200,8 @@ class SliceScores:
             needs += f" Both must come from at least {self.least_groups} groups."
         if any(one.verdict == "not tested" and one.n_rows >= self.least_rows for one in self.scores):
             needs += f" For metrics that are computed by class, both need at least {LEAST_OF_CLASS} rows of each class."
+        if self.calibration:
+            needs += f" Observed − predicted: {self.calibration}."
         return f"{words if self.n_tests else 'No slice was tested.'} {needs}"
 
     def plot(self, metric: str | None = None, ax: Any = None) -> Any:

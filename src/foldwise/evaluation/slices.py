@@ -266,7 +266,12 @@ def slice_scores(
     overall = {metric.name: metric(rows.truth, rows.predicted, rows.weights) for metric in every}
     result, n_tests = corrected(found, 1 - level)
     least_groups = 0 if rows.groups is None else LEAST_GROUPS
-    return SliceScores(tuple(result), overall, edges, len(rows.truth), least_rows, level, n_tests, least_groups)
+    words = "the mean true value minus the mean prediction"
+    if not quantity:
+        words = "the share of the positive class minus its mean predicted probability"
+        if positive is None and rows.predicted.shape[1] > 2:
+            words = "the share of correct predictions minus the mean probability of the predicted class"
+    return SliceScores(tuple(result), overall, edges, len(rows.truth), least_rows, level, n_tests, least_groups, words)
 
 
 def corrected(found: list[SliceScore], alpha: float) -> tuple[list[SliceScore], int]:

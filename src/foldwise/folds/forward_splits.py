@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split
 
+NO_EARLIER_ROWS = (
+    "no earlier rows are left for training, because rows of tested groups are removed, and the same groups occur at "
+    "nearly all times."
+)
+OTHER_GROUPS = "leave groups= or time= out, or choose groups that occur at different times."
+
 
 def forward_splits(
     moments: NDArray[np.intp], n_splits: int, groups: NDArray[np.intp] | None = None
@@ -72,9 +78,11 @@ class ForwardFolds:
             raise InputError("splits in the order of time need the times.", "pass them as groups=.")
         moments, group = np.divmod(np.asarray(groups, dtype=np.intp), self.n_groups)
         splits = forward_splits(moments, self.n_splits, group if self.n_groups > 1 else None)
+        if not splits and self.n_groups > 1:
+            raise InputError(NO_EARLIER_ROWS, OTHER_GROUPS)
         if not splits:
             raise InputError(
-                "the training rows of a split cannot be divided by time.", "use more rows, or another time column."
+                "all training rows of a fold have the same time.", "use more rows, or another time column."
             )
         return ((one.train, one.test) for one in splits)
 

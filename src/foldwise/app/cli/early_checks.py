@@ -113,7 +113,7 @@ def is_pinball(name: str) -> bool:
 def check_choice(option: str, name: str | None, known: tuple[str, ...]) -> None:
     """Raise if a name is not among those known, and suggest the nearest."""
     if name is not None and name not in known:
-        near = get_close_matches(name.lower().replace("_", "-"), known, 1, 0.4)
+        near = get_close_matches(name.lower().replace("_", "-"), known, 1, 0.6)
         hint = f"did you mean {near[0]!r}?" if near else f"leave --{option} out."
         raise InputError(f"--{option} must be one of {', '.join(known)}, got {name!r}.", hint)
 
