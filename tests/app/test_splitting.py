@@ -65,7 +65,7 @@ def test_a_column_that_orders_too_little_is_refused(cells, says):
 
 def test_groups_at_all_times_leave_no_earlier_rows():
     task = make_task(table_of(day=[1, 1, 2, 2, 3, 3] * 40, who=["a", "b"] * 120), "y", groups="who", time="day")
-    with pytest.raises(InputError, match="no earlier rows are left for training.*leave groups= or time= out"):
+    with pytest.raises(InputError, match=r"no earlier rows are left for training.*leave groups= or time= out"):
         make_splits(task, 0)
 
 
