@@ -90,7 +90,7 @@ class FoldExplainer:
         if found is None or seconds < EXAMPLES_LEAST:
             return NO_TIME
         if not same_predictions(predict(found.model, X), predicted, setup.task.y):
-            return "the models, fitted again to explain them, gave other predictions"
+            return "the models of this fold were not kept and could not be reproduced exactly"
         train = setup.splits[found.fold].train
         some = np.random.default_rng(setup.config.seed).permutation(train)[:BACKGROUND_ROWS]
         background = setup.X[some.tolist()]

@@ -336,10 +336,8 @@ def summary(
         + ", ".join(f"{name} {shown(value)}" for name, value in named(found["params"][i]).items())
         for i in scores
     ]
-    lines += [
-        "",
-        f"{nested.models_scored + search.models_scored_:,} fits, one per setting and fold, in {duration(seconds)}.",
-    ]
+    n_fits = nested.models_scored + search.models_scored_
+    lines += ["", f"{n_fits:,} fits in {duration(seconds)}, including those that estimate the score."]
     files = {"model": request.out, "settings": request.settings, "plot": request.plot, "report": request.report}
     lines += [f"{what:9}{path}" for what, path in files.items() if path is not None]
     return "\n".join(lines)
