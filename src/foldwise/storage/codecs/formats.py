@@ -55,7 +55,9 @@ def labels_from_plain(plain: Mapping[str, Any]) -> NDArray[Any]:
 def to_npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Write numeric arrays in numpy's npz format."""
     buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    if any(array.dtype.hasobject for array in arrays.values()):
+        raise ValueError("arrays of objects cannot be stored.")
+    np.savez(buffer, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return buffer.getvalue()
 
 

@@ -91,8 +91,10 @@ def encode_result(result: TaskResult) -> tuple[str, bytes | None]:
     if not any(parts for *_, parts in result.recorded):
         return text, None
     held = {f"{a} {b} {name}": part for a, b, parts in result.recorded for name, part in parts.items()}
+    if any(np.asarray(part).dtype.hasobject for part in held.values()):
+        raise ValueError("predictions must be numbers or text to be stored.")
     file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **held)
+    np.savez(file, **held)  # numpy 2.0 would take allow_pickle=False for an array of this name
     return text, file.getvalue()
 
 
