@@ -260,7 +260,8 @@ class TrialRecord:
 def packed(values: NDArray[np.floating]) -> bytes:
     """Predictions as the trial store has them: arrays with a checksum, which opening never executes."""
     file = io.BytesIO()
-    np.savez(file, **{f"0 {len(values)} values": values})
+    held: dict[str, Any] = {f"0 {len(values)} values": values}
+    np.savez(file, **held)
     return file.getvalue()
 
 

@@ -57,7 +57,8 @@ def to_npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     buffer = io.BytesIO()
     if any(array.dtype.hasobject for array in arrays.values()):
         raise ValueError("arrays of objects cannot be stored.")
-    np.savez(buffer, **{name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    held: dict[str, Any] = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    np.savez(buffer, **held)
     return buffer.getvalue()
 
 
