@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from foldwise.app.task import FitTask
+from foldwise.app.task import FitTask, second_class
 from foldwise.errors import InputError
 from foldwise.fold_plan import FoldPlan
-from foldwise.folds.forward_splits import NO_EARLIER_ROWS, OTHER_GROUPS, forward_splits
+from foldwise.folds.forward_splits import forward_splits
 from foldwise.folds.splits import Split
 
 FEW_ROWS, MANY_ROWS = 2_000, 30_000
@@ -92,8 +92,7 @@ def check_planned(task: FitTask, plan: FoldPlan) -> None:
     elif task.is_quantity:
         most, what = task.n_rows // 2, "half the number of rows"
     else:
-        second = "smaller" if len(task.counts) == 2 else "second largest"
-        most, what = int(np.sort(task.counts)[-2]), f"the number of rows of the {second} class"
+        most, what = int(np.sort(task.counts)[-2]), f"the number of rows of the {second_class(task.counts)}"
         why = " With more folds, some test folds would contain a single class."
     if plan.folds > most:
         raise InputError(f"cv must be at most {most}, {what}, got {plan.folds} folds.{why}", "pass fewer folds.")
@@ -143,11 +142,6 @@ def forward(task: RowsToSplit, k: int) -> tuple[list[Split], str]:
     assert task.moments is not None
     splits = forward_splits(task.moments, k, task.groups)
     named = task.named or {}
-    if not splits and task.groups is not None and task.moments.max() > 0:
-        raise InputError(NO_EARLIER_ROWS, OTHER_GROUPS)
-    if not splits:
-        rows = "most rows have the earliest" if task.moments.max() > 0 else "all rows have the same"
-        raise InputError(f"{rows} time in {named.get('time')!r}.", "choose a column with more different times.")
     folds = f"{len(splits)} fold{'s' * (len(splits) > 1)}"
     words = f"{folds} in order of {named.get('time', 'time')}, each predicted by models trained on earlier rows"
     return splits, words + (f" of other {named['groups']} groups" if task.groups is not None else "")

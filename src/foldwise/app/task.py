@@ -376,12 +376,16 @@ def check_classes(classes: NDArray[Any], codes: NDArray[np.int64], target: str) 
             "choose a target with at least two classes.",
         )
     if len(codes) < LEAST_ROWS or (counts >= 2).sum() < 2:
-        second = "smaller" if len(classes) == 2 else "second largest"
         raise InputError(
             f"the table needs at least {LEAST_ROWS} rows, and two classes with at least two rows each. It has "
-            f"{len(codes)} rows, and its {second} class has {np.sort(counts)[-2]}.",
+            f"{len(codes)} rows, and its {second_class(counts)} has {np.sort(counts)[-2]}.",
             "pass more rows; hundreds are recommended.",
         )
+
+
+def second_class(counts: NDArray[np.intp]) -> str:
+    """Name the class that limits the number of folds, from the number of rows of each class."""
+    return "smaller class" if len(counts) == 2 else "second largest class"
 
 
 def class_index(label: Any, classes: NDArray[Any], target: str) -> int:

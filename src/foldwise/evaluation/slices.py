@@ -222,10 +222,24 @@ def compared(truth: NDArray[Any], predicted: Floats, positive: int | None) -> tu
     """What calibration compares in each row: what was observed, and what was predicted."""
     if predicted.ndim == 1:
         return truth, predicted
-    index = 1 if positive is None and predicted.shape[1] == 2 else positive
-    if index is None:  # the predicted class of each row
+    index = compared_class(predicted, positive)
+    if index is None:
         return (predicted.argmax(axis=1) == truth).astype(np.float64), np.asarray(predicted.max(axis=1))
     return (truth == index).astype(np.float64), predicted[:, index]
+
+
+def compared_class(predicted: Floats, positive: int | None) -> int | None:
+    """Return the class whose probability is compared; None means the predicted class of each row."""
+    return 1 if positive is None and predicted.shape[1] == 2 else positive
+
+
+def compared_words(predicted: Floats, positive: int | None) -> str:
+    """Say what the mean of observed minus predicted is."""
+    if predicted.ndim == 1:
+        return "the mean true value minus the mean prediction"
+    if compared_class(predicted, positive) is None:
+        return "the share of correct predictions minus the mean probability of the predicted class"
+    return "the share of the positive class minus its mean predicted probability"
 
 
 def calibration_metric(quantity: bool, positive: int | None) -> Metric:
@@ -266,11 +280,7 @@ def slice_scores(
     overall = {metric.name: metric(rows.truth, rows.predicted, rows.weights) for metric in every}
     result, n_tests = corrected(found, 1 - level)
     least_groups = 0 if rows.groups is None else LEAST_GROUPS
-    words = "the mean true value minus the mean prediction"
-    if not quantity:
-        words = "the share of the positive class minus its mean predicted probability"
-        if positive is None and rows.predicted.shape[1] > 2:
-            words = "the share of correct predictions minus the mean probability of the predicted class"
+    words = compared_words(rows.predicted, positive)
     return SliceScores(tuple(result), overall, edges, len(rows.truth), least_rows, level, n_tests, least_groups, words)
 
 

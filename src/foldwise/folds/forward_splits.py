@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,14 @@ from numpy.typing import NDArray
 from foldwise.errors import InputError
 from foldwise.folds.splits import Split
 
-NO_EARLIER_ROWS = (
-    "no earlier rows are left for training, because rows of tested groups are removed, and the same groups occur at "
-    "nearly all times."
-)
-OTHER_GROUPS = "leave groups= or time= out, or choose groups that occur at different times."
-
 
 def forward_splits(
     moments: NDArray[np.intp], n_splits: int, groups: NDArray[np.intp] | None = None
 ) -> list[Split]:  # moments: (rows,), groups: (rows,)
     """Divide the rows into parts of about equal size; test each but the first with training rows from all before it.
 
-    Rows of the same time stay together, so there may be fewer splits, or none if all rows have the same time. With
-    groups, rows of a tested group are removed from the training rows, and a split without training rows is left out.
+    Rows of the same time stay together, so there may be fewer splits. With groups, rows of a tested group are removed
+    from the training rows, and a split without training rows is left out. It is an error if no split is left.
 
     >>> [(one.train.tolist(), one.test.tolist()) for one in forward_splits(np.array([2, 0, 1]), 2)]
     [([1], [2]), ([1, 2], [0])]
@@ -41,7 +35,21 @@ def forward_splits(
             train = train[~np.isin(groups[train], groups[test])]
         if len(train):
             splits.append(Split(train, test))
+    if not splits:
+        refuse(moments, groups)
     return splits
+
+
+def refuse(moments: NDArray[np.intp], groups: NDArray[np.intp] | None) -> NoReturn:
+    """Raise, and say why no test row has an earlier training row."""
+    if groups is not None and moments.max() > moments.min():
+        raise InputError(
+            "no earlier rows are left for training, because rows of tested groups are removed, and the same groups "
+            "occur at nearly all times.",
+            "leave groups= or time= out, or choose groups that occur at different times.",
+        )
+    rows = "most rows have the earliest time" if moments.max() > moments.min() else "all rows have the same time"
+    raise InputError(f"{rows}, so there are no earlier rows to train on.", "pass another column as time=.")
 
 
 class ForwardFolds:
@@ -78,12 +86,6 @@ class ForwardFolds:
             raise InputError("splits in the order of time need the times.", "pass them as groups=.")
         moments, group = np.divmod(np.asarray(groups, dtype=np.intp), self.n_groups)
         splits = forward_splits(moments, self.n_splits, group if self.n_groups > 1 else None)
-        if not splits and self.n_groups > 1:
-            raise InputError(NO_EARLIER_ROWS, OTHER_GROUPS)
-        if not splits:
-            raise InputError(
-                "all training rows of a fold have the same time.", "use more rows, or another time column."
-            )
         return ((one.train, one.test) for one in splits)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:

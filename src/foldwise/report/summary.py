@@ -42,8 +42,7 @@ def summary_text(facts: dict[str, Any]) -> str:
             f"  {title[:31]:<31} {value:>9}  {ends:<18} {tied:<5}  {weight}"
             for title, value, ends, tied, weight in models(facts)
         ),
-        f"  {TIED}",
-        *(f"  {words}" for words in [more_models(facts)] if words),
+        *(f"  {words}" for words in (TIED, more_models(facts)) if words),
         *sentence_lines(without_weight(facts)),
         *slice_lines(facts.get("slices")),
         "",
@@ -59,13 +58,13 @@ def summary_html(facts: dict[str, Any]) -> str:
     """Format the same as HTML, with all text escaped."""
     task = facts["task"]
     heads = ["model", task["metric_title"], "95% interval", "tied with the best", "weight"]
-    warnings = facts["audit"]["warnings"]
+    warnings, more = facts["audit"]["warnings"], more_models(facts)
     parts: list[Html | None] = [
         el("strong", overview(facts)),
         *map(paragraph, facts["headline"]["words"]),
         table(["metric", "estimate", "95% interval", SEARCH_SCORE, "baseline"], estimates(facts), left=(0, 2)),
         table(heads, models(facts), left=(0, 2)),
-        paragraph(f"{more_models(facts)}.") if more_models(facts) else None,
+        paragraph(f"{more}.") if more else None,
         paragraph(f"{tried(facts)}. {facts['final']['words']}"),
         el("strong", "Warnings") if warnings else None,
         bullets(warnings),

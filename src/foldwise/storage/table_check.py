@@ -104,7 +104,7 @@ def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
         text = f"converted {column.name!r} from integers to text, its type when the model was fitted."
         return column.cast(pl.String), Note("types", text, column.name)
     if kind == "number" and came == "text":
-        refuse_words(column)
+        check_numbers(column)
     first = column.drop_nulls()[0]
     raise InputError(
         f"column {column.name!r} contains {WORDS[came]} such as {first!r}, but it contained {WORDS[kind]} when the "
@@ -113,7 +113,7 @@ def as_kind(column: pl.Series, kind: str) -> tuple[pl.Series, Note | None]:
     )
 
 
-def refuse_words(column: pl.Series) -> None:
+def check_numbers(column: pl.Series) -> None:
     """Raise if some cell is not a number, and name it."""
     cells = column.drop_nulls().cast(pl.String)
     words = cells.filter(cells.str.strip_chars().cast(pl.Float64, strict=False).is_null())

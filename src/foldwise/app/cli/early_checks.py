@@ -43,15 +43,15 @@ def check_models(names: Iterable[str] | None) -> None:
                 raise InputError(f"models are separated by commas, got {name!r}.", f"pass {','.join(parts)}.")
             raise InputError(
                 f"there is no model called {name!r}.",
-                f"{meant_words(name)}For classes, choose among {', '.join(CLASS_MODELS)}. For a quantity, choose among "
+                f"{suggestion(name)}For classes, choose among {', '.join(CLASS_MODELS)}. For a quantity, choose among "
                 f"{', '.join(VALUE_MODELS)}. Or pass the import path of an estimator, 'package.module.Class'.",
             )
 
 
-def meant_words(name: str) -> str:
+def suggestion(name: str) -> str:
     """Ask whether a similar model was meant, and say if it serves one task only; empty without a similar one.
 
-    >>> meant_words("forest"), meant_words("bayes"), meant_words("cobweb")
+    >>> suggestion("forest"), suggestion("bayes"), suggestion("cobweb")
     ("did you mean 'random_forest'? ", "did you mean 'naive_bayes' (for classes)? ", '')
     """
     near = nearest_model(name, MODELS)

@@ -112,10 +112,6 @@ class TableTask:
             kept = ~out if self.groups is None else ~out & ~np.isin(self.groups, self.groups[out])
             found = [Split(np.flatnonzero(kept), np.flatnonzero(out))]
         else:
-            if self.moments.max() == 0:
-                raise InputError(
-                    f"all rows have the same time in {self.special.time!r}.", "choose a column with at least two times."
-                )
             found = [Split(*pair) for pair in self.splitter(plan, seed).split(groups=self.split_by)]
         check_splits(found, self)  # type: ignore[arg-type]
         return [(one.train, one.test) for one in found]

@@ -6,7 +6,6 @@ were under way, and nothing else.
 
 from __future__ import annotations
 
-import io
 import json
 import time
 import zipfile
@@ -25,6 +24,7 @@ from foldwise.app.recording.fingerprint import ROWS, SPLITS, FingerprintParts, c
 from foldwise.app.search_state import JobOutcome, SearchState, SettingBatch, SplitJob, batch_of
 from foldwise.app.setup import RunSetup
 from foldwise.app.timing import Clock
+from foldwise.npz import to_npz
 from foldwise.tuning.store.connection import StoreError, TrialStore
 from foldwise.tuning.store.databases import StoreTransaction
 from foldwise.tuning.store.encoding import decode_answers
@@ -259,10 +259,7 @@ class TrialRecord:
 
 def packed(values: NDArray[np.floating]) -> bytes:
     """Predictions as the trial store has them: arrays with a checksum, which opening never executes."""
-    file = io.BytesIO()
-    held: dict[str, Any] = {f"0 {len(values)} values": values}
-    np.savez(file, **held)
-    return file.getvalue()
+    return to_npz({f"0 {len(values)} values": values})
 
 
 def damaged(store: TrialStore, why: str) -> StoreError:

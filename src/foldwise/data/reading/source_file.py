@@ -149,8 +149,8 @@ def format_of(name: str, suffix: str, data: bytes) -> str:
     if found is None:
         raise InputError(
             f"{name} has the unknown ending {suffix!r}.",
-            f"pass a table with one of the endings {', '.join(sorted(SUFFIXES))}, each also with .gz. Rename it "
-            "if it is such a table.",
+            f"pass a file with one of the endings {', '.join(sorted(SUFFIXES))}, each also with .gz. If this file "
+            "has one of these formats, rename it.",
         )
     if found == "text":
         refuse_documents(name, data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foldwise.bayes.storage import label_array_of, refuse_label
+from foldwise.npz import read_npz
 from foldwise.storage.archive import damaged
 
 Files = Mapping[str, bytes]  # by ending: "json", "npz", …
@@ -52,20 +52,9 @@ def labels_from_plain(plain: Mapping[str, Any]) -> NDArray[Any]:
     return labels
 
 
-def to_npz(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Write numeric arrays in numpy's npz format."""
-    buffer = io.BytesIO()
-    if any(array.dtype.hasobject for array in arrays.values()):
-        raise ValueError("arrays of objects cannot be stored.")
-    held: dict[str, Any] = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    np.savez(buffer, **held)
-    return buffer.getvalue()
-
-
 def from_npz(data: bytes) -> dict[str, NDArray[Any]]:
-    """Read arrays in the byte order of this machine; arrays of objects would be pickles and are refused."""
+    """Read the arrays of a model file."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as found:
-            return {name: found[name].astype(found[name].dtype.newbyteorder("=")) for name in found.files}
+        return read_npz(data)
     except Exception as error:  # numpy and zipfile raise errors of many types for a damaged file
         raise damaged("a part of it does not contain plain arrays") from error

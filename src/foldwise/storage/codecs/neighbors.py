@@ -18,6 +18,7 @@ from foldwise.neighbors.encoding import UNKNOWN, ColumnRoles, EncodedRows
 from foldwise.neighbors.parameters import check_distance
 from foldwise.neighbors.row_weights import RowWeights, learned_space
 from foldwise.neighbors.search import NeighborIndex
+from foldwise.npz import to_npz
 from foldwise.storage.archive import damaged
 from foldwise.storage.codecs.formats import (
     Files,
@@ -26,7 +27,6 @@ from foldwise.storage.codecs.formats import (
     labels_from_plain,
     labels_to_plain,
     to_json,
-    to_npz,
 )
 
 MISMATCH = "its training rows do not match its columns"

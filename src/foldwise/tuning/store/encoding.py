@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from foldwise.errors import InputError
 from foldwise.folds.protocol import Params
 from foldwise.folds.scoring import ScoreTable, TaskResult
+from foldwise.npz import read_npz, to_npz
 from foldwise.tuning.dimensions import Space, same
 
 PLAIN = str | bool | int | float
@@ -91,11 +91,7 @@ def encode_result(result: TaskResult) -> tuple[str, bytes | None]:
     if not any(parts for *_, parts in result.recorded):
         return text, None
     held = {f"{a} {b} {name}": part for a, b, parts in result.recorded for name, part in parts.items()}
-    if any(np.asarray(part).dtype.hasobject for part in held.values()):
-        raise ValueError("predictions must be numbers or text to be stored.")
-    file = io.BytesIO()
-    np.savez(file, **held)  # numpy 2.0 would take allow_pickle=False for an array of this name
-    return text, file.getvalue()
+    return text, to_npz(held)
 
 
 def plain_scores(table: ScoreTable) -> dict[str, list[Any]]:
@@ -137,8 +133,7 @@ def decode_answers(answers: bytes | None, recorded: Sequence[tuple[int, int]] = 
     """The recorded predictions of a block."""
     parts: dict[tuple[int, int], dict[str, Any]] = {(first, last): {} for first, last in recorded}
     if answers is not None:
-        with np.load(io.BytesIO(answers), allow_pickle=False) as file:
-            for key in file.files:
-                first, last, name = key.split(" ", 2)
-                parts.setdefault((int(first), int(last)), {})[name] = file[key]
+        for key, part in read_npz(answers).items():
+            first, last, name = key.split(" ", 2)
+            parts.setdefault((int(first), int(last)), {})[name] = part
     return [(first, last, part) for (first, last), part in parts.items()]
