@@ -525,3 +525,26 @@ def test_folds_without_rows_are_refused(request: pytest.FixtureRequest, tmp_path
 def facts_of_all(facts: TableFacts) -> TableFacts:
     """The same facts without folds."""
     return replace(facts, cells={(): facts.total}, folds=None)
+
+
+BROKEN_LINES = {
+    b"600000,0.5,\xe9t\xe9,y": "late.csv is not UTF-8",
+    b"600000,0.5,y": "line 50,002 of late.csv has 3 cells, but the first lines have 4",
+    b"600000,n.k.,x,y": "line 50,002 of late.csv has 'n.k.' in the column 'a', whose first cells are numbers",
+    b'600000,0.5,"x,y': "line 50,002 of late.csv has a quoted cell without an end",
+}
+
+
+@pytest.mark.parametrize("line", BROKEN_LINES)
+def test_csv_files_with_a_broken_line(line: bytes, tmp_path: Path) -> None:
+    """DuckDB guesses from the first lines, so the error comes from a later statement."""
+    lines = [b'%d,%d.5,"x",%s' % (row, row % 7, b"yn"[row % 2 : row % 2 + 1]) for row in range(50_000)]
+    (tmp_path / "late.csv").write_bytes(b"\n".join([b"id,a,b,target", *lines, line, b""]))
+    with pytest.raises(EngineError, match=BROKEN_LINES[line]):
+        facts_of(table_of(tmp_path / "late.csv"), "target")
+
+
+def test_csv_files_that_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "early.csv").write_bytes("name,target\nPenélope,y\nAnn,n\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"early.csv is not UTF-8. Hint: convert it"):
+        table_of(tmp_path / "early.csv")

@@ -12,6 +12,7 @@ import polars as pl
 from foldwise.addresses import masked
 from foldwise.data.reading.protocol import first_line
 from foldwise.engines.connecting import import_ibis
+from foldwise.engines.csv_errors import csv_problem
 from foldwise.engines.engine_kinds import EngineKind, kind_of
 from foldwise.errors import EngineError, FoldwiseError, FoldwiseTypeError
 
@@ -130,7 +131,10 @@ def engine_errors(message: str) -> Iterator[None]:
     except FoldwiseError:
         raise
     except Exception as error:  # each driver has its own kinds
-        text = masked(first_line(first_of(error))) or type(error).__name__
+        first = first_of(error)
+        if problem := csv_problem(first):
+            raise EngineError(*problem) from error
+        text = masked(first_line(first)) or type(error).__name__
         raise EngineError(
             f"{message}: {text.rstrip('.!')}.",
             "check that the connection is open, that the table and its columns still exist, and that you may read it.",

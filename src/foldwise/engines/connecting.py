@@ -13,6 +13,7 @@ from typing import Any
 from foldwise.addresses import check_address, masked
 from foldwise.data.reading.protocol import first_line
 from foldwise.data.schema import choose_among, listing
+from foldwise.engines.csv_errors import csv_problem
 from foldwise.engines.engine_kinds import FILES_READ
 from foldwise.errors import EngineError, InputError
 
@@ -122,7 +123,7 @@ def read_files(connection: Any, paths: Sequence[Path]) -> Any:
         # DuckDB would read a name with * or ? as a pattern
         return read([escaped(path) for path in paths])
     except Exception as error:
-        raise InputError(f"{paths[0].name} cannot be read: {first_line(error)}.") from error
+        raise InputError(*(csv_problem(error) or (f"{paths[0].name} cannot be read: {first_line(error)}.",))) from error
 
 
 def check_same_columns(connection: Any, paths: Sequence[Path]) -> None:
