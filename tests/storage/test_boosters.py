@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -25,7 +27,10 @@ def table():
 def test_a_model_of_a_file_is_fitted_again_like_the_original(library, table, tmp_path):
     pipeline = catalogue()[library].pipeline(outline(table))
     tuned = "model__learning_rate" if library == "lightgbm" else "model__estimator__learning_rate"
-    pipeline.set_params(**{tuned: np.float64(0.2)})
+    rate = np.float64(0.2)
+    if library == "catboost" and copy.copy(rate) is not rate:
+        rate = float(rate)  # scikit-learn cannot clone CatBoost with a scalar that numpy (before 2.4) copies
+    pipeline.set_params(**{tuned: rate})
     first, second = slice(0, 120), slice(120, 240)
     fitted = clone(pipeline).fit(table.X[first], table.y[first])
     save_model(tmp_path / "model.foldwise", fitted, table.X[first])
