@@ -202,7 +202,8 @@ class TestCompare:
     @pytest.mark.parametrize(
         ("more", "words"),
         [
-            (("--models", "knn"), "needs at least two models"),
+            (("--models", "knn"), "needs at least two different models, got 'knn'."),
+            (("--models", "knn,knn"), "needs at least two different models, got 'knn' and 'knn'."),
             (("--models", "knn,nobody"), "no model called 'nobody'"),
             (("--models", "knn,naive_bayes", "--cv", "many"), "--cv must be a number of folds (at least 2)"),
             (("--models", "knn,naive_bayes", "--metric", "best"), "there is no metric called 'best'"),

@@ -47,6 +47,8 @@ def test_json_and_an_untested_dialect(weather_run, here):
     ("options", "words"),
     [
         (("--dialect", "oracle"), "--dialect must be 'duckdb', 'postgres'"),
+        (("--to", "onnx", "--dialect", "mysql"), "--dialect does not apply to --to onnx. Hint: leave --dialect out."),
+        (("--missing-text", "none"), "--missing-text does not apply to --to sql"),
         (("--to", "pickle"), "--to must be sql or onnx, got 'pickle'"),
         (("-o", "nowhere/model.sql"), "--out must be a file in an existing folder"),
     ],

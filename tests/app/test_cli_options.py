@@ -226,6 +226,12 @@ class TestConfig:
         assert "#   foldwise fit t.txt --config c.toml" in (messy.parent / "c.toml").read_text()
         assert ask("inspect", "t.txt", "--write-config", "c.toml", "--force")[0] == 0
 
+    def test_integers_that_look_ordinal_are_numbers_and_the_file_says_so(self, here):
+        pl.DataFrame({"stars": [1, 2, 3, 4] * 10, "y": ["a", "b"] * 20}).write_csv("t.csv")
+        assert ask("inspect", "t.csv", "--target", "y", "--write-config", "c.toml")[0] == 0
+        written = '"stars" = "numeric"  # looks ordinal, but models use it as a number: integers from 1 to 4'
+        assert written in (here / "c.toml").read_text()
+
     @pytest.mark.parametrize("command", COMMANDS)
     def test_all_options_of_a_command_can_be_in_the_file(self, here, command):
         """What typer reads from the file is what it reads from the command line."""

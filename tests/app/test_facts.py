@@ -83,6 +83,7 @@ def test_the_final_model_is_told_with_its_weights(result, facts):
             "3 selected settings (2 of kNN, 1 of SVM) could not be fitted on all rows in time.",
         ),
         ({"times": replace(TIMES, elapsed=23.0)}, "took 23 s, more than its budget of 20 s"),
+        ({"times": replace(TIMES, elapsed=23.0)}, "For a shorter run, choose faster models."),
     ],
 )
 def test_what_went_wrong_is_told(result, change, words):

@@ -149,6 +149,7 @@ def test_forgetting_what_was_learned_gives_the_old_model(bayes):
         (["gaps.csv"], "has no label"),
         (["other.csv"], "a class that the model does not know: 'maybe'"),
         (["one.csv"], "every class needs at least two new rows, but 'no' has fewer."),
+        (["new.csv", "--with", "blank.csv"], "--with: the table has no rows."),
         (["narrow.csv"], "the table lacks the column 'x1'"),
         (["new.csv", "--with", "none.csv"], "file 'none.csv' does not exist."),
         (["new.csv", "--out", "new.csv"], "is a file, not a folder"),
@@ -156,7 +157,7 @@ def test_forgetting_what_was_learned_gives_the_old_model(bayes):
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(logistic, here, arguments, words):
     new = people(50, 0)
-    tables = {"new": new, "few": new[:10], "unlabeled": new.drop("y"), "narrow": new.drop("x1")}
+    tables = {"new": new, "few": new[:10], "unlabeled": new.drop("y"), "narrow": new.drop("x1"), "blank": new[:0]}
     tables["gaps"] = new.with_columns(y=pl.Series([None, *new["y"][1:]]))
     tables["other"] = new.with_columns(y=pl.Series(["maybe", *new["y"][1:]]))
     tables["one"] = new.with_columns(y=pl.lit("yes"))

@@ -289,3 +289,11 @@ class TestCommandLine:
         assert "continue it with --resume run" in refused("fit", "moved.csv", "--target", "y", "--out", "run")
         assert recorded_fit(here / "run", here / "moved.csv", is_resumed=True, budget=6) is not None
         assert ask("predict", "run", "moved.csv", "-o", "out.csv")[0] == 0
+
+
+def test_a_table_without_the_target_of_the_run(history, here):
+    pl.DataFrame({"a": [1, 2, 3]}).write_csv("other.csv")
+    with pytest.raises(
+        InputError, match=r"other.csv has no column 'y', the target of the run .* Hint: pass the table of"
+    ):
+        foldwise.fit("other.csv", resume=history[0])

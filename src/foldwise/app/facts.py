@@ -297,10 +297,10 @@ def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, 
         return {"hidden": "naive Bayes was not scored on every fold in time"}
     own, base = bayes_losses(result, row, lines[-1])
     inverse = bayes_temperature(result, row).inverse
-    compared = f"Their log loss is {number(own)}, that of the baseline {number(base)}."
     compared = (
-        f"The probabilities of naive Bayes are calibrated: all evidence is divided by {number(1 / inverse)}, the "
-        f"temperature that fits held-out rows best. {compared}"
+        f"The probabilities of naive Bayes are calibrated: all evidence is divided by {number(1 / inverse)}, a number "
+        f"chosen on the held-out rows of all folds. If it is chosen for each fold on the other folds, the log loss is "
+        f"{number(own)}. The log loss of the baseline is {number(base)}."
     )
     if own > base:
         return {"hidden": "naive Bayes predicts worse probabilities than the baseline on this table", "words": compared}
@@ -320,6 +320,8 @@ def bayes_losses(result: FitResult, row: LeaderboardRow, base: LeaderboardRow) -
     tested, metric = result.final.selection.tested, class_metric("log_loss", result.setup.task.classes)
     assert row.honest is not None
     assert base.honest is not None
+    if result.setup.metric.name == metric.name and row.estimate is not None and base.estimate is not None:
+        return row.estimate.value, base.estimate.value  # as on the leaderboard
     return score_of(row.honest, tested, metric), score_of(base.honest, tested, metric)
 
 

@@ -65,11 +65,13 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     gain = possible_gain(metric, found.value, final.gain.gain(metric) if final.gain else 0.0)
     if not gain:
         return found
-    share = len(setup.splits[-1].train) / setup.task.n_rows
+    shares = [len(setup.splits[fold].train) / setup.task.n_rows for fold in honest.folds]
+    least, most = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    share = least if least == most else f"{least} to {most}"
     end = "upper" if metric.greater_is_better else "lower"
     size = formatting.fixed(abs(gain), max(0, formatting.decimals([gain]) - 1))  # two digits of it
     words = (
-        f"The models tested here learned from {share:.0%} of the rows. The final model learns from all rows and may be "
+        f"The models tested here learned from {share} of the rows. The final model learns from all rows and may be "
         f"better by up to {size}. The {end} end of the interval allows for that"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from statistics import fmean, stdev
@@ -231,9 +232,10 @@ def run_fit(
         }
         others |= {"task": config.task, "seed": config.seed, "budget": clock.budget}
         others |= {"held_out": None if config.fold_plan is None else config.fold_plan.held_out}
-        task = make_task(
-            config.source_of(table), config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled
-        )
+        with nullcontext() if record is None else record.reading():
+            task = make_task(
+                config.source_of(table), config.target, **columns, **others, drop_unlabeled=config.drop_unlabeled
+            )
         if config.guarantee:
             task = set_aside(task, coverage_level(config.coverage), config.seed)
         if config.slices is not None:

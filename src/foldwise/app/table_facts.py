@@ -144,13 +144,13 @@ def unevaluated_choices(result: FitResult) -> list[str]:
     return [f"Not evaluated: {', '.join(titles)} ({why.removesuffix('.')})." for why, titles in reasons.items()]
 
 
-def overrun(times: RunTimes) -> list[str]:
-    """Report a run that took longer than its budget."""
+def overrun(times: RunTimes, faster: str = "choose faster models") -> list[str]:
+    """Report a run that took longer than its budget, and say what would make it `faster`."""
     if times.elapsed <= MOST_OVERRUN * times.budget:
         return []
     phase, seconds = max(times.phases, key=lambda one: one[1])
     digits = 1 if f"{times.elapsed:.0f}" == f"{times.budget:.0f}" else 0  # or both would read the same
-    advice = "Increase the budget." if phase == LOADING else "Increase the budget, or choose faster models."
+    advice = "Increase the budget." if phase == LOADING else f"For a shorter run, {faster}."
     return [
         f"The run took {times.elapsed:.{digits}f} s, more than its budget of {times.budget:.0f} s. Its longest phase "
         f"was {phase!r} ({seconds:.0f} s). {advice}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any
 
 import narwhals as nw
@@ -37,6 +38,8 @@ def as_polars(X: Any) -> pl.DataFrame:
         return pl.DataFrame([series_of(str(one.name), one) for one in frame.iter_columns()])
     array = np.asarray(X)
     if array.ndim != 2:
+        if isinstance(X, str | PathLike):
+            raise InputError(f"Expected 2D array, got {str(X)!r}.", f"pass foldwise.read_table({str(X)!r}).")
         given = type(X).__name__ if array.ndim == 0 else f"{array.ndim}D array instead"
         raise InputError(f"Expected 2D array, got {given}.", "pass a frame, or an array with rows and columns.")
     make = numbers if array.dtype.kind in "fiub" else series_of_values

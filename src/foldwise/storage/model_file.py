@@ -175,6 +175,8 @@ def open_model(path: str | os.PathLike[str]) -> StoredModel:
         raise FoldwiseTypeError(
             f"path must be the path of a model file, got {type(path).__name__}.", "pass a str or a Path."
         )
+    import skops.io  # noqa: F401  # an import that fails says nothing about the file
+
     archive = read_archive(path)
     manifest = archive.manifest
     try:

@@ -223,6 +223,7 @@ def test_fit_params_reach_every_fit(rng):
         ({"models": {"a": GaussianNB(), "b": LinearRegression()}, "scoring": "accuracy"}, InputError, "'b' is not"),
         ({"models": {"a": AgglomerativeClustering(), "b": AgglomerativeClustering()}}, InputError, "needs a metric"),
         ({"models": pl.DataFrame({"a": [1]})}, FoldwiseTypeError, "a DataFrame. Hint: pass the models first"),
+        ({"models": X}, FoldwiseTypeError, "an array. Hint: pass the models first"),
         ({"rope": -0.1}, InputError, "rope must be finite and at least 0"),
         ({"rope": "1%"}, FoldwiseTypeError, "rope must be a number"),
         ({"level": 95}, InputError, "level must be between 0 and 1, got 95"),

@@ -282,6 +282,8 @@ def test_likeness_is_the_agreement_of_pairs(rng):
 
 def test_frames_of_odd_cells():
     mixed = np.array([[1, "a"], [None, 2], [float("nan"), "a"]], dtype=object)
+    with pytest.raises(InputError, match=r"got 'loans.csv'. Hint: pass foldwise.read_table\('loans.csv'\)"):
+        as_polars("loans.csv")
     assert as_polars(mixed)["x1"].to_list() == ["a", "2", "a"]
     assert as_polars(mixed)["x0"].to_list()[:1] == [1]
     frame = pd.DataFrame({"when": pd.to_datetime(["2024-01-01", None]), "c": pd.Categorical(["u", None])})

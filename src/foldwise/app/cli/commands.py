@@ -107,7 +107,7 @@ def fit(
         str | None,
         typer.Option(
             help=f"{FOLDS} With holdout, the final model is never trained on the held-out rows (25% by "
-            "default) and is scored on them. Default: 3 to 10 folds, depending on the number of rows."
+            "default) and is scored on them. Default: 3 to 10 folds, depending on the number of rows and the budget."
         ),
     ] = None,
     test: TestFile = None,
@@ -238,11 +238,15 @@ def export(
     run: FitFolder,
     to: Annotated[str, typer.Option(help="Output format: sql or onnx.")] = "sql",
     dialect: Annotated[
-        str, typer.Option(help="SQL dialect: duckdb, postgres, sqlite, spark, bigquery, snowflake or mysql.")
-    ] = "duckdb",
+        str | None,
+        typer.Option(
+            help="SQL dialect: duckdb, postgres, sqlite, spark, bigquery, snowflake or mysql. Default: duckdb."
+        ),
+    ] = None,
     table: Annotated[
-        str, typer.Option(help="Name of the table in the database, such as customers or sales.customers.")
-    ] = "rows",
+        str | None,
+        typer.Option(help="Name of the table in the database, such as customers or sales.customers. Default: rows."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="File to write. Default: RUN.sql or RUN.onnx.")
     ] = None,
@@ -253,8 +257,9 @@ def export(
         ),
     ] = None,
     missing_text: Annotated[
-        str, typer.Option("--missing-text", help="Text of a missing cell in an ONNX graph. Default: the empty text.")
-    ] = "",
+        str | None,
+        typer.Option("--missing-text", help="Text of a missing cell in an ONNX graph. Default: the empty text."),
+    ] = None,
     json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -268,7 +273,8 @@ def export(
     from foldwise.app.cli.export import export
 
     kept = None if keep is None else listed(keep)
-    export(run, to, dialect, table, out, keep=kept, missing_text=missing_text, as_json=json, quiet=quiet)
+    words = {"dialect": dialect, "table": table, "keep": kept, "missing_text": missing_text}
+    export(run, to, out, words, as_json=json, quiet=quiet)
 
 
 @app.command()

@@ -37,7 +37,7 @@ def compare(request: ComparisonRequest, *, as_json: bool, quiet: bool) -> None:
     plan = None if request.cv is None else FoldPlan.of(request.cv)
     if len(set(request.models)) < 2:
         raise InputError(
-            f"a comparison needs at least two models, got {len(set(request.models))}.",
+            f"a comparison needs at least two different models, got {' and '.join(map(repr, request.models))}.",
             "pass --models knn,random_forest.",
         )
     special = request.special

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from foldwise.app.cli.paths import check_outputs
 from foldwise.app.run_folder import check_exists, open_run
 from foldwise.errors import InputError
 
-FORMATS = ("sql", "onnx")
+FORMATS = {"sql": ("dialect", "table", "keep"), "onnx": ("missing_text",)}  # with their options
 BOTH = ("decision_tree", "random_forest", "extra_trees", "hist_gradient_boosting", "lightgbm", "xgboost", "catboost")
 EXPORTABLE = {  # models that SQL and ONNX can express, by whether they predict a quantity
     False: ("naive_bayes", "logistic_regression", "linear_svm", *BOTH),
@@ -20,35 +20,31 @@ EXPORTABLE = {  # models that SQL and ONNX can express, by whether they predict 
 }
 
 
-def export(
-    run: Path,
-    to: str,
-    dialect: str,
-    table: str,
-    out: Path | None,
-    *,
-    keep: Sequence[str] | None,
-    missing_text: str,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Write the files and print their paths."""
+def export(run: Path, to: str, out: Path | None, options: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
+    """Write the files and print their paths. Options that were not passed are None."""
     check_exists(run)
     if to not in FORMATS:
         raise InputError(f"--to must be {' or '.join(FORMATS)}, got {to!r}.")
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given.keys() - set(FORMATS[to]):
+        option = f"--{name.replace('_', '-')}"
+        raise InputError(f"{option} does not apply to --to {to}.", f"leave {option} out.")
     path = Path(f"{run.stem}.{to}") if out is None else out
     check_outputs({"out": path})
     opened = open_run(run)
     rows = opened.background() if opened.has_background else None
     if to == "onnx":
-        write_onnx(opened.model, path, rows, missing_text, as_json=as_json, quiet=quiet)
+        write_onnx(opened.model, path, rows, given.get("missing_text", ""), as_json=as_json, quiet=quiet)
         return
     from foldwise.exports import to_sql
     from foldwise.exports.sql.dialects import dialect_of
 
+    dialect, table = given.get("dialect", "duckdb"), given.get("table", "rows")
     tested = dialect_of(dialect).tested
     with named_models(opened.model):
-        files = to_sql(opened.model, dialect=dialect, table=table.split("."), keep=keep, rows=rows).write(path)
+        files = to_sql(opened.model, dialect=dialect, table=table.split("."), keep=given.get("keep"), rows=rows).write(
+            path
+        )
     if as_json:
         print_json({"files": [str(file) for file in files], "dialect": dialect, "tested": tested})
     elif not quiet:

@@ -23,6 +23,7 @@ from foldwise.data.table import Table
 
 MANY_COLUMNS = 200  # beyond which plain numbers are not listed
 MOST_CANDIDATES = 8
+USED = {"numeric": "a number", "categorical": "categories"}
 
 
 def config_text(
@@ -112,7 +113,10 @@ def kind_lines(table: Table, given: Mapping[str, str]) -> list[str]:
         kind = given.get(found.column) or declared_kind(table, found)
         if kind == "numeric" and table.X.width > MANY_COLUMNS and found.column not in given:
             continue
-        line = f"{toml(found.column)} = {toml(kind)}  # {one_line(found.reason)}"
+        looks = (
+            f"looks ordinal, but models use it as {USED[kind]}: " if found.kind == "ordinal" and kind in USED else ""
+        )
+        line = f"{toml(found.column)} = {toml(kind)}  # {looks}{one_line(found.reason)}"
         plain = table.X[found.column].dtype in (pl.String, pl.Boolean) or table.X[found.column].dtype.is_numeric()
         lines.append(line if plain and found.kind != "constant" else f"# {line}")
     return lines

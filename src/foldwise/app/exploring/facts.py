@@ -103,7 +103,7 @@ def audit_facts(table: Table, times: RunTimes, command: str | None) -> dict[str,
     """The columns of the table, what was noticed while it was read, and warnings."""
     audit = table.audit(seconds=AUDIT_SHARE * times.budget)
     copies = [one for one in audit if one.check == "duplicates"]
-    warnings = [f"{copied_rows(one.rows)} ({one.detail})." for one in copies] + overrun(times)
+    warnings = [f"{copied_rows(one.rows)} ({one.detail})." for one in copies] + overrun(times, "leave columns out")
     columns = [
         {
             "name": column.name,

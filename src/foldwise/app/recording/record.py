@@ -10,8 +10,8 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -127,6 +127,17 @@ class RunRecord:
     def few_splits(self) -> bool:
         """Whether the run has few splits, because its first budget was short."""
         return bool(self.stored.get("few_splits"))
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say in an error about a missing target that it was passed when the run began."""
+        try:
+            yield
+        except InputError as error:
+            message = error.message.replace("passed as target=", f"the target of the run {str(self.folder)!r}")
+            if not self.is_resumed or message == error.message:
+                raise
+            raise InputError(message, "pass the table of this run, or omit it.") from error
 
     def open_trials(self, setup: RunSetup, clock: Clock) -> TrialRecord:
         """Open the store of the run, once its table and options are known to be valid."""

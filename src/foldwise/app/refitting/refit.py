@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,10 @@ def refit(
     metric = metric_named(reference.metric, model)
     tell("reading")
     rows = read_labeled(model, special, table, reading)
-    before = None if old is None else read_labeled(model, special, old, reading)
-    gone = None if forget is None else read_labeled(model, special, forget, reading)
+    with errors_about("old="):
+        before = None if old is None else read_labeled(model, special, old, reading)
+    with errors_about("forget="):
+        gone = None if forget is None else read_labeled(model, special, forget, reading)
     check_rows(model, rows, before, is_update=update)
     for words in shared_rows(rows, before, gone):
         warnings.warn(words, FoldwiseWarning, stacklevel=2)
@@ -209,6 +212,15 @@ def special_columns(run: Any, model: StoredModel) -> dict[str, str]:
     if given is None and isinstance(run, str | Path) and Path(run).is_dir() and current(Path(run), FACTS).is_file():
         given = read_facts(run).get("task")  # of a model file that does not name them yet
     return {what: str(given[what]) for what in SPECIAL if given and given.get(what)}
+
+
+@contextmanager
+def errors_about(argument: str) -> Iterator[None]:
+    """Say in an error in which of several tables it is."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{argument}: {error.message}", error.hint) from error
 
 
 def read_labeled(

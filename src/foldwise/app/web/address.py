@@ -111,7 +111,7 @@ def server_address(
         )
     if host is not None and cert is None and not insecure:
         raise InputError(
-            "--host needs --cert and --key, because others on the network could read the token and the rows.",
+            "--host needs --cert and --key, because without them others on the network could read all data.",
             "pass a certificate, or --insecure if a proxy in front of the server encrypts the connection.",
         )
     if cert is not None and key is not None:

@@ -140,9 +140,10 @@ def compare(
 
 def named_models(models: Any) -> Any:
     """Return models by name; those of a list are named after their classes, with a number if several are alike."""
-    if nw.dependencies.is_into_dataframe(models):
+    if nw.dependencies.is_into_dataframe(models) or isinstance(models, np.ndarray):
+        given = "an array" if isinstance(models, np.ndarray) else f"a {type(models).__name__}"
         raise FoldwiseTypeError(
-            f"models must be a list or mapping of estimators, got a {type(models).__name__}.",
+            f"models must be a list or mapping of estimators, got {given}.",
             "pass the models first, then X and y: compare([NaiveBayes()], X, y).",
         )
     if isinstance(models, str | Mapping) or not isinstance(models, Iterable):
@@ -196,7 +197,11 @@ def opened(
     name: str, model: Any, X: Any, y: Any, scoring: Any, groups: Any, fit_params: Mapping[str, Any]
 ) -> Procedure:
     """Open a model on the table; errors name the model."""
-    check_model(model, f"model {name!r}", "pass an estimator, or use Comparison.of to compare scores you already have.")
+    check_model(
+        model,
+        f"model {name!r}",
+        "pass an estimator, or use foldwise.evaluation.Comparison.of to compare scores you already have.",
+    )
     check_single(scoring)
     fit_params = own_params(model, fit_params)
     check_fit_params("compare", model, fit_params)

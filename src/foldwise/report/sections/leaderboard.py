@@ -11,10 +11,7 @@ from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import around
 from foldwise.report.sections.elements import Section, details, figure, paragraph, strip_row, strips, table
 
-CORRECTED = (
-    "Its estimate at the top differs from the one in the list of models, which is for a single setting and does not "
-    "include the choice among models."
-)
+CORRECTED = "Its estimate at the top differs from the one in the list of models, which is for a single setting"
 LEGEND = "Each line is a 95% interval, faint dots are single folds, and the vertical line is the baseline."
 
 
@@ -87,9 +84,11 @@ def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
     here, above = (part.number("value") for part in (best.part("estimate"), facts.part("headline", "estimate")))
     if best.number("weight") != 1 or number(here) == number(above):
         return ""
+    several = len([entry for entry in facts.records("leaderboard") if entry.text("model") != "baseline"]) > 1
+    words = f"{CORRECTED} and does not include the choice among models." if several else f"{CORRECTED}."
     if facts.part("task").text("task") == "regression":
-        return f"The final model is this model alone. {CORRECTED}"
-    return f"The final model is this model alone, with a calibration of its own. {CORRECTED}"
+        return f"The final model is this model alone. {words}"
+    return f"The final model is this model alone, with a calibration of its own. {words}"
 
 
 def ranking(facts: ReportFacts, scored: list[ReportFacts]) -> Html:

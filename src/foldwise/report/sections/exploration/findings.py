@@ -27,6 +27,7 @@ RULE_WORDS = (
     "shows how often it holds in general. Both are measured on rows that were not used to find the rules."
 )
 CENTRAL_WORDS = "The rows with the smallest mean distance to all others. Row numbers start at 0."
+LOOKALIKES_WORDS = 'In Python, foldwise.similar(foldwise.read_table("FILE"), row=17) finds the look-alikes of row 17.'
 LEVERAGE_WORDS = "These rows have the highest leverage, so they could change a linear model most."
 
 
@@ -147,9 +148,7 @@ def remarkable(facts: ReportFacts) -> Section | None:
         row_table(central),
         el("h3", f"Look-alikes of row {alike.text('row')}") if lines else None,
         table(["row", "distance", "what differs"], lines, left=(2,)) if lines else None,
-        paragraph("In Python, foldwise.similar(table, row=17) finds the look-alikes of row 17.", "note")
-        if lines
-        else None,
+        paragraph(LOOKALIKES_WORDS, "note") if lines else None,
         el("h3", "Most influential") if influential else None,
         paragraph(LEVERAGE_WORDS) if influential else None,
         row_table(influential),
