@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,29 @@ def test_messages(tmp_path: Path) -> None:
     assert "no Parquet or CSV files" in refused("fit", tmp_path / "*.parquet", "--target", "y", "--out", tmp_path / "r")
     with pytest.raises(EngineError, match="could not be written"), DatabaseWriter("postgresql://127.0.0.1:1/x", "t"):
         pass
+
+
+def test_types_of_a_table_of_predictions(postgresql_server: str) -> None:
+    url, zone = postgresql_server.replace("+psycopg", ""), dt.UTC
+    row: dict[str, Any] = {
+        "day": dt.date(2026, 1, 31),
+        "local": dt.datetime(2026, 1, 31, 12, 30),
+        "moment": dt.datetime(2026, 1, 31, 12, 30, tzinfo=zone),
+        "clock": dt.time(12, 30),
+        "n": 3,
+        "share": 0.5,
+        "sure": True,
+        "name": "Ann",
+    }
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("drop table if exists typed")
+        with DatabaseWriter(url, "typed") as writer:
+            writer.write(pl.DataFrame([row]))
+            writer.write(pl.DataFrame({name: [None] for name in row}))
+            writer.finish()
+        found = connection.execute("select * from typed").fetchall()
+        connection.execute("drop table typed")
+    assert found == [tuple(row.values()), (None,) * len(row)]
 
 
 SECRETS = ("postgresql://ann:geheim@127.0.0.1:1/shop", "mysql://ann:hush@ge heim@db/shop")

@@ -86,8 +86,10 @@ class _PostgresErrors:
 
 def sql_type(kind: pl.DataType) -> str:
     """Return the type of a column in PostgreSQL."""
-    if kind == pl.Boolean:
-        return "boolean"
     if kind.is_integer():
         return "bigint"
-    return "double precision" if kind.is_float() else "text"
+    if kind.is_float():
+        return "double precision"
+    if isinstance(kind, pl.Datetime):
+        return "timestamp with time zone" if kind.time_zone else "timestamp"
+    return {pl.Boolean: "boolean", pl.Date: "date", pl.Time: "time"}.get(kind.base_type(), "text")
