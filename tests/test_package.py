@@ -65,6 +65,14 @@ def test_the_readme_counts_the_torture_cases():
     assert counts in readme
 
 
+def test_the_readme_states_the_times_of_the_benchmark_pages():
+    rows = re.findall(r"\((benchmarks/\S+)\)\) \| (.+?) \| (.+?) \| (.+?)× \|", (ROOT / "README.md").read_text())
+    assert len(rows) == 3
+    for page, *times in rows:
+        lines = (ROOT / page).read_text().splitlines()
+        assert any(all(one in line for one in (*times[:2], f"{times[2]} ×")) for line in lines), page
+
+
 # the client needs a server: tests/app/serving runs it
 EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.name != "predict_client.py"]
 

@@ -45,6 +45,16 @@ def test_groups_and_time_are_among_the_warnings_unless_they_are_given():
     assert TIME not in timed
 
 
+def test_numbers_that_are_read_as_text_are_among_the_warnings(tmp_path):
+    """The cells that are not numbers are the first ones."""
+    cells = ["about 2000"] * 40 + [str(k % 7) for k in range(200)]
+    pl.DataFrame({"income": cells, "x": range(240), "y": ["a", "b"] * 120}).write_csv(tmp_path / "t.csv")
+    run = fake_fit(read_table(tmp_path / "t.csv", target="y"), models=["naive_bayes"], cv=3)
+    words = "'income' is read as text: 200 of 240 cells are numbers, but 'about 2000' is not."
+    assert words in warnings_of(run)
+    assert not any(words in note for note in run.facts["audit"]["notes"])
+
+
 def test_the_written_config_offers_both(tmp_path):
     panel().write_csv(tmp_path / "t.csv")
     lines = config_text(tmp_path / "t.csv", read_table(tmp_path / "t.csv", target="y"), None, {}).splitlines()

@@ -104,7 +104,7 @@ CASES = {
         "first 2 rows are",
     ),
     "shares among numbers": ("k,n\nx,13%\ny,4\n", [("x", "13%"), ("y", "4")], "with and without percent signs"),
-    "currencies": ("k,n\nx,$13\ny,€4\n", [("x", "$13"), ("y", "€4")], "several currencies. It stays text"),
+    "currencies": ("k,n\nx,$13\ny,€4\n", [("x", "$13"), ("y", "€4")], "several currencies. It is read as text"),
     "only a header": ("a,b\n", [], "the only row"),
 }
 

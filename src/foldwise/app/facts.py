@@ -299,8 +299,8 @@ def nomogram_facts(result: FitResult, lines: list[LeaderboardRow]) -> dict[str, 
     inverse = bayes_temperature(result, row).inverse
     compared = (
         f"The probabilities of naive Bayes are calibrated: all evidence is divided by {number(1 / inverse)}, a number "
-        f"chosen on the held-out rows of all folds. If it is chosen for each fold on the other folds, the log loss is "
-        f"{number(own)}. The log loss of the baseline is {number(base)}."
+        f"chosen on the held-out rows of all folds. If settings and this number are chosen for each fold on the other "
+        f"folds, the log loss is {number(own)}. The log loss of the baseline is {number(base)}."
     )
     if own > base:
         return {"hidden": "naive Bayes predicts worse probabilities than the baseline on this table", "words": compared}

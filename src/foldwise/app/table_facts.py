@@ -33,7 +33,7 @@ def audit_facts(result: FitResult, times: RunTimes) -> dict[str, Any]:
     setup, task = result.setup, result.setup.task
     columns = [column_facts(task.table.X[name], result) for name in task.table.X.columns[:SHOWN_COLUMNS]]
     audit = task.table.audit(seconds=AUDIT_SHARE * times.budget)
-    suspected = suspicions(task)
+    suspected = suspicions(task) + unread_numbers(task)
     warnings = [note.text[0].upper() + note.text[1:] for note in suspected]
     warnings += few([warning(c) for c in audit if c.check in ("target", "alike")])
     warnings += [*duplicate_rows(task), *audit.unchecked]
@@ -67,6 +67,13 @@ def suspicions(task: FitTask) -> list[Note]:
     """The notes on columns that may name groups or order the rows, unless the run has groups, or a time column."""
     named = task.named or {}
     return [note for topic in ("groups", "time") if topic not in named for note in task.table.notes.about(topic)]
+
+
+def unread_numbers(task: FitTask) -> list[Note]:
+    """The notes on columns that contain mostly numbers, but are read as text because of other cells."""
+    X = task.table.X
+    notes = task.table.notes.about("numbers")
+    return [one for one in notes if one.column in X.columns and X[one.column].dtype == pl.String]
 
 
 def duplicate_rows(task: FitTask) -> list[str]:

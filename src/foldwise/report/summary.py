@@ -10,7 +10,7 @@ from foldwise.evaluation.estimates import SEARCH_SCORE
 from foldwise.evaluation.tables import number, numbers_of_column
 from foldwise.report.markup import Html, el, join
 from foldwise.report.sections.elements import bullets, paragraph, table
-from foldwise.report.sections.leaderboard import CORRECTED, membership
+from foldwise.report.sections.leaderboard import membership, two_estimates
 
 SHOWN_MODELS = 8
 SHOWN_LEFT_OUT = 6
@@ -146,7 +146,8 @@ def without_weight(facts: dict[str, Any]) -> str:
     best, *others = [one for one in facts["leaderboard"] if one["estimate"]] or [{"weight": 1}]
     if best["weight"] == 1 and best.get("estimate"):
         differs = number(best["estimate"]["value"]) != number(facts["headline"]["estimate"]["value"])
-        return f"The final model is {best['title']} alone. {CORRECTED}" if differs else ""
+        words = two_estimates(several_models=len(others) > 1)  # the baseline is one of them
+        return f"The final model is {best['title']} alone. {words}" if differs else ""
     members = [one["title"] for one in others if one["weight"]]
     if best["weight"] or not members:
         return ""

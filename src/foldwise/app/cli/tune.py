@@ -351,7 +351,9 @@ def estimate_words(plan: FoldPlan, by: str = "") -> str:
     """
     by = f" {by}" if by else ""
     if plan.held_out is not None:
-        return f"{plan.held_out:.0%} of the rows held out, {INNER.folds} folds inside the others{by}"
+        return (
+            f"{plan.held_out:.0%} of the rows held out, settings selected by {INNER.folds} folds of the other rows{by}"
+        )
     repeats = f"{plan.repeats} × " if plan.repeats > 1 else ""
     return f"nested cross-validation, {repeats}{plan.folds} × {INNER.folds} folds{by}"
 

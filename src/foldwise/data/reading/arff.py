@@ -243,5 +243,5 @@ def as_dates(attribute: Attribute, text: pl.Series) -> tuple[pl.Series, list[Not
         dates = local_times(text, pattern)
         if fits(text, dates):
             return dates, []
-    note = f"{attribute.name!r} stays text, because its cells could not be read as {attribute.format!r}."
+    note = f"{attribute.name!r} is read as text, because its cells could not be read as {attribute.format!r}."
     return text, [Note("dates", note, attribute.name)]

@@ -86,7 +86,7 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
             plain = plain.set(marked, None)
     if plain.str.contains(CODE).any():
         code = plain.filter(plain.str.contains(CODE))[0]
-        note = f"{name!r} contains codes such as {code!r}, which would lose digits as numbers. It stays text."
+        note = f"{name!r} contains codes such as {code!r}, which would lose digits as numbers. It is read as text."
         return text, [Note("codes", note, name)]
     notes = []
     if missing:
@@ -104,14 +104,20 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
 
 
 def looks_numeric(text: pl.Series) -> bool:
-    """Whether most of the first cells begin like numbers; a quick test that rules out most text."""
+    """Whether most of the first cells, or of cells of the whole column, begin like numbers; rules out most text."""
     first = [cell for cell in text.head(2 * LOOK).to_list() if cell is not None][:LOOK]
     if len(first) < LOOK:
         first = text.drop_nulls().head(LOOK).to_list()
-    likely = sum(LIKELY.match(cell) is not None for cell in first)
-    if not likely:
-        return False
-    return likely + sum(cell.strip() in MISSING_AMONG_NUMBERS for cell in first) >= 0.5 * len(first)
+    if mostly_numbers(first):
+        return True
+    spread = text.gather_every(-(-max(1, len(text)) // LOOK)).to_list()  # the first cells may be exceptions
+    return mostly_numbers([cell for cell in spread if cell is not None])
+
+
+def mostly_numbers(cells: Sequence[str]) -> bool:
+    """Whether some cells begin like numbers, and at least half do or are missing values among numbers."""
+    likely = sum(LIKELY.match(cell) is not None for cell in cells)
+    return likely > 0 and likely + sum(cell.strip() in MISSING_AMONG_NUMBERS for cell in cells) >= 0.5 * len(cells)
 
 
 def decorated(text: pl.Series, decimal: str) -> tuple[pl.Series | None, str]:
@@ -175,12 +181,12 @@ def stray(text: pl.Series, name: str, decimal: str) -> list[Note]:
     good = present.str.contains(COMMA if decimal == "," else POINT)
     bad = present.filter(~good)
     if len(present) and not len(bad):
-        note = f"{name!r} has numbers with and without percent signs, or in several currencies. It stays text."
+        note = f"{name!r} has numbers with and without percent signs, or in several currencies. It is read as text."
         return [Note("numbers", note, name)]
     if len(bad) > 0.2 * len(present):
         return []
     note = (
-        f"{name!r} stays text: {len(present) - len(bad):,} of {len(present):,} cells are numbers, but {bad[0]!r} is "
-        "not. To read the column as numbers, add such cells to missing_values."
+        f"{name!r} is read as text: {len(present) - len(bad):,} of {len(present):,} cells are numbers, but {bad[0]!r} "
+        "is not. To read the column as numbers, pass such cells as missing_values."
     )
     return [Note("numbers", note, name)]

@@ -11,7 +11,6 @@ from foldwise.report.pictures.intervals import ends_of, interval
 from foldwise.report.pictures.scales import around
 from foldwise.report.sections.elements import Section, details, figure, paragraph, strip_row, strips, table
 
-CORRECTED = "Its estimate at the top differs from the one in the list of models, which is for a single setting"
 LEGEND = "Each line is a 95% interval, faint dots are single folds, and the vertical line is the baseline."
 
 
@@ -85,10 +84,19 @@ def other_calibration(facts: ReportFacts, best: ReportFacts) -> str:
     if best.number("weight") != 1 or number(here) == number(above):
         return ""
     several = len([entry for entry in facts.records("leaderboard") if entry.text("model") != "baseline"]) > 1
-    words = f"{CORRECTED} and does not include the choice among models." if several else f"{CORRECTED}."
+    words = two_estimates(several_models=several)
     if facts.part("task").text("task") == "regression":
         return f"The final model is this model alone. {words}"
     return f"The final model is this model alone, with a calibration of its own. {words}"
+
+
+def two_estimates(*, several_models: bool) -> str:
+    """Say why a final model of a single setting has two estimates."""
+    chosen = "models, settings and weights" if several_models else "settings and weights"
+    return (
+        "Its estimate at the top differs from the one in the list of models. For the one at the top, "
+        f"{chosen} are chosen again for each fold. For the one in the list, only one setting is."
+    )
 
 
 def ranking(facts: ReportFacts, scored: list[ReportFacts]) -> Html:

@@ -124,10 +124,7 @@ class AssociationRules:
             return "No rules: no items occur together both often enough and more often than by chance."
         confirmed = len(self.confirmed)
         if not confirmed:
-            return (
-                f"None of the {n:,} rules tested was confirmed on {self.n_test_rows:,} held-out rows: nothing occurs "
-                "together more often than by chance."
-            )
+            return f"None of the {n:,} rules tested was confirmed on {self.n_test_rows:,} held-out rows."
         return (
             f"{confirmed:,} of the {n:,} rules tested {'was' if confirmed == 1 else 'were'} confirmed on "
             f"{self.n_test_rows:,} held-out rows. At most {self.level:.0%} of confirmed rules are expected to be wrong."
