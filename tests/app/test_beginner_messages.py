@@ -49,7 +49,7 @@ FRAME = pl.DataFrame(X, schema=["a", "b", "c", "d"])
             "^column 'x0' must be numeric, but row",
         ),
         (lambda: foldwise.save_model("none/m.foldwise", NaiveBayes().fit(X, y), X), "^the folder 'none' of the model"),
-        (lambda: foldwise.open_model("tests"), "^'tests' is a folder, not a model file. Hint: pass a file written"),
+        (lambda: foldwise.open_model("tests"), "^'tests' is a folder, not a model file. Hint: pass a model file, such"),
         (lambda: foldwise.bias_corrected(NaiveBayes()), "out-of-fold predictions, got NaiveBayes[.] Hint"),
     ],
 )

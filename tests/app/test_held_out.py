@@ -49,6 +49,50 @@ def test_quantities(table: pl.DataFrame) -> None:
     assert run.facts["largest_mistakes"] == []
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"drop_unlabeled": True},
+        {"weights": "w"},
+        {"cv": "holdout:0.3"},
+        {"drop_unlabeled": True, "weights": "w", "guarantee": True, "coverage": 0.5},
+    ],
+)
+@pytest.mark.parametrize("target", ["y", "z"])
+def test_rows_keep_the_numbers_of_the_table_if_some_are_left_out(
+    table: pl.DataFrame, target: str, options: dict[str, object]
+) -> None:
+    rng = np.random.default_rng(0)
+    given = pl.DataFrame({"x": table["x"], target: table[target], "w": np.where(rng.random(SIZE) < 0.2, 0.0, 1.0)})
+    if "drop_unlabeled" in options:
+        left = [None if k % 7 == 0 else cell for k, cell in enumerate(given[target])]
+        given = given.with_columns(pl.Series(target, left))
+    if "weights" not in options:
+        given = given.drop("w")
+    run = fake_fit(
+        given,
+        target=target,
+        models=("knn",),
+        rows=True,
+        **{"cv": 4, **options},  # type: ignore[arg-type]
+    )
+    numbers = run.held_out["row"].to_numpy()
+    truth = run.held_out["truth"]
+    names = run.facts["task"]["classes"]
+    found = [names[one] for one in truth] if names else truth.to_list()
+    assert max(numbers) >= len(numbers)
+    assert found == given[target].gather(numbers).to_list()
+    shown = [*run.facts["examples"], *run.facts["largest_mistakes"]]
+    assert shown
+    for one in shown:
+        assert given[target][one["row"]] == pytest.approx(one["truth"])
+        for cell in one["cells"] if isinstance(one.get("cells"), list) else []:
+            assert cell["cell"] == str(given[cell["column"]][one["row"]])
+    if target == "z":
+        for one in run.facts["predictions"]["largest"]:
+            assert given["z"][one["row"]] == pytest.approx(one["observed"])
+
+
 MAKE = {"pandas": pd.DataFrame, "pyarrow": pa.table, "polars": pl.DataFrame}
 
 

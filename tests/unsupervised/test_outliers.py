@@ -213,7 +213,7 @@ def test_bad_input_gives_one_sentence():
 def test_small_and_odd_tables_get_an_answer():
     rng = np.random.default_rng(0)
     assert len(find_outliers(rng.normal(size=(3, 2)))) == 0
-    assert any("fewer than 20 rows" in note for note in find_outliers(rng.normal(size=(3, 2))).notes)
+    assert any("At least 20 rows are needed" in note for note in find_outliers(rng.normal(size=(3, 2))).notes)
     assert len(find_outliers(rng.normal(size=(100, 1)))) == 0
     assert len(find_outliers(rng.choice(["a", "b"], size=(100, 4)))) == 0
     assert len(find_outliers(rng.choice(["a", "b"], size=(10, 2)))) == 0

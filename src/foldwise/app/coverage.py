@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from foldwise.app.task import LEAST_ROWS, FitTask, HeldOutTable
 from foldwise.arrays import Floats
+from foldwise.data.table import rows_of
 from foldwise.decisions.conformal.levels import SLACK, check_coverage, closed, least_rows, quantile_of
 from foldwise.errors import InputError
 from foldwise.models.column_roles import outline
@@ -166,9 +167,8 @@ def set_aside(task: FitTask, level: float, seed: int) -> FitTask:
             f"guarantee=True sets {int(aside.sum())} of {n_rows} rows aside, which leaves too few to learn from.",
             "pass more rows, or leave guarantee= out.",
         )
-    X = task.table.X
-    held = HeldOutTable(X[calibration.tolist()], task.y[calibration], None, task.n_classes)
-    table = replace(task.table, X=X[kept.tolist()], y=np.asarray(task.table.y)[kept])
+    held = HeldOutTable(task.table.X[calibration.tolist()], task.y[calibration], None, task.n_classes)
+    table = rows_of(task.table, ~aside)
     groups_left = None if task.groups is None else np.unique(task.groups[kept], return_inverse=True)[1].astype(np.intp)
     return replace(
         task,

@@ -50,7 +50,8 @@ def example_facts(result: FitResult, *, seconds: float) -> list[dict[str, Any]]:
     rows = tested.rows[honest.index[here[picked]]]
     explainer = FoldExplainer.of(result, setup.X[rows.tolist()], found[picked], min(seconds, EXAMPLES_MOST))
     facts = []
-    for at, (row, outcome) in enumerate(zip(rows.tolist(), outcomes, strict=True)):
+    numbers = setup.task.row_numbers(rows).tolist()
+    for at, (row, outcome) in enumerate(zip(numbers, outcomes, strict=True)):
         if time.perf_counter() - started > seconds and not isinstance(explainer, str):
             explainer = NO_TIME
         worked = {"unexplained": explainer} if isinstance(explainer, str) else explainer(at)

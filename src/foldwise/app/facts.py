@@ -126,6 +126,7 @@ def task_facts(result: FitResult) -> dict[str, Any]:
         "n_folds": len(result.setup.splits),
         "splitter": result.setup.splitter,
         "scored_folds": scored_folds(result),
+        "row_numbers": "Row numbers start at 0." if task.large is None else "Row numbers are those of the sample.",
     }
 
 
@@ -216,7 +217,8 @@ def predicted_facts(result: FitResult) -> dict[str, Any]:
     if task.is_quantity:
         rows = tested.rows[honest.index]
         columns = result.setup.X[rows.tolist()]
-        weights, shown = tested.weights_at(honest.index), rows if result.setup.config.rows else None
+        weights = tested.weights_at(honest.index)
+        shown = task.row_numbers(rows) if result.setup.config.rows else None
         return residual_facts(tested.truth[honest.index], honest.predicted, columns, weights, shown)
     classes = [str(one) for one in task.classes.tolist()]
     predicted = None
@@ -350,5 +352,6 @@ def importance_words(result: FitResult) -> str:
     what = {"probabilities": "log loss", "decision": "error rate", "values": "root mean squared error"}[spec.answers]
     measured, every = len(result.final.importance), result.setup.X.width
     some = f" {measured:,} of {every:,} columns were measured, chosen at random." if measured < every else ""
-    largest = "" if len(result.final.weights) == 1 else " of the single setting with the largest weight"
-    return f"Measured on held-out rows by the {what}{largest} ({spec.title}).{some}"
+    most = max(result.final.weights.values())
+    member = "" if most == 1 else f", the largest member of the final model (weight {most:.0%})"
+    return f"Measured on held-out rows by the {what} of {spec.title}{member}.{some}"

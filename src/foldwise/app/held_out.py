@@ -26,7 +26,7 @@ def held_out_frame(result: FitResult) -> pl.DataFrame:
     honest, tested = selection.honest, selection.tested
     weights = tested.weights_at(honest.index)
     columns: dict[str, Any] = {
-        "row": tested.rows[honest.index].astype(np.int64),
+        "row": task.row_numbers(tested.rows[honest.index]).astype(np.int64),
         "fold": tested.fold[honest.index].astype(np.int32),
         "truth": tested.truth[honest.index],
     }
@@ -56,7 +56,8 @@ def mistake_facts(result: FitResult) -> list[dict[str, Any]]:
     rows = tested.rows[honest.index[worst]]
     shown = setup.X[rows.tolist(), :MOST_CELLS]
     facts: list[dict[str, Any]] = []
-    for i, row, cells in zip(worst, rows.tolist(), shown.iter_rows(named=True), strict=True):
+    numbers = setup.task.row_numbers(rows).tolist()
+    for i, row, cells in zip(worst, numbers, shown.iter_rows(named=True), strict=True):
         one: dict[str, Any] = {"row": row, "cells": {name: cell_text(cell) for name, cell in cells.items()}}
         if setup.task.is_quantity:
             one |= {"truth": float(truth[i]), "predicted": float(predicted[i])}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from foldwise.data.table import Table
 from foldwise.errors import InputError
 
 FEWEST = 2  # rows on each side
@@ -47,9 +43,3 @@ def held_out_rows(
             f"holding out {share:.0%} of {n_rows:,} rows leaves too few rows on one side.", "pass a number of folds."
         )
     return np.asarray(found)
-
-
-def rows_of(table: Table, keep: NDArray[np.bool_]) -> Table:
-    """Return some rows of a table."""
-    assert table.y is not None
-    return replace(table, X=table.X.filter(pl.Series(keep)), y=np.asarray(table.y)[keep])

@@ -68,7 +68,7 @@ class RunReference:
         if given is None:
             raise InputError(
                 "the model file contains no summaries of its training table.",
-                "fit the model again with this version of Foldwise.",
+                "pass a folder written by fit or refit, or the model file in it.",
             )
         try:
             if given["format"] != FORMAT:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.dates import dates_of
-from foldwise.data.table import Table
+from foldwise.data.table import Table, rows_of
 from foldwise.errors import FoldwiseTypeError, InputError
 
 
@@ -86,8 +86,7 @@ def with_weight(table: Table, name: str) -> Table:
     there = weighted(table.X[name], name) > 0
     if there.all():
         return table
-    assert table.y is not None
     n_dropped = int((~there).sum())
     text = f"{counted(n_dropped, 'row')} with weight 0 {'was' if n_dropped == 1 else 'were'} dropped."
     decided = (*table.decided, Note("weights", text, name))
-    return replace(table, X=table.X.filter(there), y=np.asarray(table.y)[there], decided=decided)
+    return replace(rows_of(table, there), decided=decided)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from foldwise.app.engine_tables import LargeTable, draw_tables, is_engine_table
 from foldwise.app.given_costs import cost_matrix
-from foldwise.app.holding_out import held_out_rows, rows_of
+from foldwise.app.holding_out import held_out_rows
 from foldwise.app.special_columns import column_name, grouped, ordered, used_words, weighted, with_weight
 from foldwise.data.frames import as_polars, check_kind
 from foldwise.data.levels import is_missing
 from foldwise.data.notes import Note, counted
 from foldwise.data.reading.table_source import TableSource
 from foldwise.data.schema import Schema, choose_among, listing
-from foldwise.data.table import Table
+from foldwise.data.table import Table, rows_of
 from foldwise.data.target import encode_target, task_of, written_labels
 from foldwise.data.view import view_of_frame
 from foldwise.errors import InputError
@@ -86,6 +86,10 @@ class FitTask:
     @property
     def n_rows(self) -> int:
         return len(self.y)
+
+    def row_numbers(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the numbers of some rows in the table that was read, of which rows may have been left out."""
+        return rows if self.table.row_numbers is None else self.table.row_numbers[rows]
 
     @property
     def is_quantity(self) -> bool:
@@ -267,7 +271,7 @@ def labeled(table: Table, drop: bool) -> Table:
     y = np.array(table.y[known].tolist())  # text or numbers instead of objects
     if y.dtype.kind == "f" and (y == np.trunc(y)).all() and (np.abs(y) < 2**53).all():
         y = y.astype(np.int64)  # integers that became floats because of missing values
-    return replace(table, X=table.X.filter(pl.Series(known)), y=y)
+    return replace(rows_of(table, known), y=y)
 
 
 def without(table: Table, columns: Sequence[str]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,8 @@ class Table:
         The arguments `kinds` and `missing_values` of `read_table`, with which new rows are read in the same way.
     detected : mapping
         Arguments of `read_table` that were detected, such as the separator.
+    row_numbers : ndarray of shape (n_rows,), optional
+        The number of each row in the table that was read, from 0, if rows were left out since.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Table:
     declared: Mapping[str, str] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
     detected: Mapping[str, Any] = field(default_factory=dict)
+    row_numbers: NDArray[np.intp] | None = None
 
     @cached_property
     def findings(self) -> Findings:
@@ -295,3 +298,10 @@ def examples_of(column: pl.Series) -> str:
     present = column.head(1000).drop_nulls()
     values = (present.drop_nans() if present.dtype.is_float() else present).unique(maintain_order=True)
     return ", ".join(map(short, values.head(EXAMPLES).to_list())) + (", …" if len(values) > EXAMPLES else "")
+
+
+def rows_of(table: Table, keep: NDArray[np.bool_]) -> Table:
+    """Return some rows of a table with a target. They keep their numbers."""
+    assert table.y is not None
+    numbers = np.arange(len(keep)) if table.row_numbers is None else table.row_numbers
+    return replace(table, X=table.X.filter(pl.Series(keep)), y=np.asarray(table.y)[keep], row_numbers=numbers[keep])

@@ -145,8 +145,8 @@ class CostMatrix:
         Parameters
         ----------
         path : str or Path
-            The header names the true classes, and each further row holds an action and its costs. Labels are read as
-            text.
+            The first column names the actions. Each further column contains the costs for one true class, which its
+            header names. Labels are read as text.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class CostMatrix:
                 if not is_number(cell):
                     raise InputError(
                         f"{path}: the cost of action {line[0].strip()!r} for the true class {truth!r} is {cell!r}.",
-                        "write a number.",
+                        "write a number. The first column names the actions, the others contain the costs.",
                     )
         cells: Any = [[float(cell) for cell in line[1:]] for line in lines[1:]]
         return cls(tuple(line[0].strip() for line in lines[1:]), tuple(truths), cells)

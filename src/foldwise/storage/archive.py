@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 32  # of one member after decompression; no model of a table i
 MOST_RATIO = 2_000  # of decompressed to compressed size; the limit of deflate is 1,032
 STAMP = (1980, 1, 1, 0, 0, 0)  # a fixed time, so that the same model gives the same bytes
 HINT = "fit the model again, or restore the file from a copy."
-WRITTEN = "pass a file written by fit or save_model."
+WRITTEN = "pass a model file, such as model.foldwise in the folder that fit wrote."
 
 
 def damaged(what: str) -> InputError:

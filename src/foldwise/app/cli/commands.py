@@ -91,7 +91,8 @@ def fit(
     costs: Annotated[
         Path | None,
         typer.Option(
-            help="CSV of costs. The header names the true classes. Each row is one action, such as predicting a class."
+            help="CSV of costs. The first column names the actions, such as predicting a class. Each further column "
+            "contains the costs for one true class."
         ),
     ] = None,
     out: Annotated[

@@ -112,7 +112,11 @@ def tune(request: TuneRequest, *, as_json: bool, quiet: bool) -> None:
             search.set_params(timeout=max((1 - share) * seconds, seconds - (time.monotonic() - start)))
         search.fit(rows.table.X, rows.y, **given)
     elapsed = time.monotonic() - start
-    late = [] if seconds is None else overrun(RunTimes(seconds, elapsed, progress.phases), "choose a faster model")
+    late = (
+        []
+        if seconds is None
+        else overrun(RunTimes(seconds, elapsed, progress.phases), "pass a smaller --budget or a faster --model")
+    )
     tested = None if request.test is None else score_of_test(request, task, search)
     write_files(request, task, search)
     if request.report is not None:

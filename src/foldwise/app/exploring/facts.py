@@ -158,7 +158,7 @@ def outlier_words(facts: dict[str, Any]) -> str:
     """How many outliers there are."""
     found, n_rows = facts["outliers"], facts["table"]["n_rows"]
     if "none" in found:
-        return ""
+        return "" if found["none"] == LATE else str(found["none"])
     of = "" if found["n_checked"] == n_rows else f" of the {found['n_checked']:,} that were checked"
     if not found["n"]:
         return f"No row{of} is an outlier."

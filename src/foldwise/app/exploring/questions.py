@@ -15,6 +15,7 @@ from foldwise.unsupervised.lookalikes import similar
 from foldwise.unsupervised.maps.make import map_table
 from foldwise.unsupervised.matrix import is_nested, is_numeric
 from foldwise.unsupervised.outliers.finding import find_outliers
+from foldwise.unsupervised.outliers.tails import FEWEST
 from foldwise.unsupervised.ranking import rank_rows
 
 SHOWN_OUTLIERS = 20
@@ -31,6 +32,9 @@ RANKED_AGAINST = 2_000  # rows that each row is compared with
 
 def ask_outliers(frame: pl.DataFrame, rows: Rows, seed: int) -> QuestionAnswer:
     """Which rows do not look like the others?"""
+    if frame.height < FEWEST:
+        none = f"At least {FEWEST} rows are needed to find outliers, and the table has {frame.height}."
+        return QuestionAnswer({"none": none}, rows)
     found = find_outliers(frame, random_state=seed, n_jobs=1)
     shown = [
         {

@@ -115,11 +115,18 @@ class RefitResult(FolderResult):
         else:
             change = self.difference
         best = "higher" if self.greater_is_better else "lower"
+        folds = f"In each of {self.n_folds} folds, a copy of the "
+        folds += (
+            "old model learned the new rows except those that it predicted. If the old model had already learned some "
+            "of these, both scores are too good."
+            if self.is_update
+            else "new model was trained without the rows that it predicted."
+        )
         found = [
             f"The new model {compared} the old one on these rows ({self.metric_title} {number(self.new[0])} against "
             f"{number(self.old[0])}, {p_equation(self.p)}).",
-            *([] if self.verdict == "better" else [FAVORED]),
-            f"In each of {self.n_folds} folds, a copy of the new model was trained without the rows that it predicted.",
+            *([] if self.verdict == "better" or self.is_update else [FAVORED]),
+            folds,
             f"Mean difference over the folds, new minus old: {number(change)} (95% interval {number(low)} "
             f"to {number(high)}). For the {self.metric_title}, {best} is better.",
         ]

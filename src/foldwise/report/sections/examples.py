@@ -10,7 +10,7 @@ from foldwise.report.sections.elements import Section, paragraph, signed_bars, s
 
 CELLS = 8  # per example
 CLASSES = 5
-WORDS = "These are held-out rows{of}, predicted by models that had not seen them. Row numbers start at 0."
+WORDS = "These are held-out rows{of}, predicted by models that had not seen them."
 BARS = (
     "The bars explain the models that made these predictions, not the final model, which was also trained on these "
     "rows. They show what each column contributes to the log-odds of the class named above them. Bars to the right "
@@ -33,7 +33,7 @@ def examples(facts: ReportFacts) -> Section | None:
         return None
     cards = el("div", *map(example, rows), class_="grid cards")
     fold = rows[0].text("fold")
-    words = [WORDS.format(of=f" of fold {fold}" if fold else "")]
+    words = [WORDS.format(of=f" of fold {fold}" if fold else ""), facts.part("task").text("row_numbers")]
     bars = BARS if rows[0].part("proba") else VALUE_BARS
     explained = any(row.records("cells") for row in rows)
     words += [bars] if explained else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from foldwise.report.facts import ReportFacts
-from foldwise.report.formatting import counted, duration, estimate_text, number, test_rows_name
+from foldwise.report.formatting import counted, duration, estimate_text, number, percent, test_rows_name
 from foldwise.report.markup import Html, el, join
 from foldwise.report.pictures.intervals import bar, ends_of, interval, point
 from foldwise.report.pictures.scales import Scale, around
@@ -140,7 +140,8 @@ def top_columns(facts: ReportFacts) -> Html | None:
     largest = max(members, key=lambda one: one.number("weight") or 0.0) if len(members) > 1 else None
     title = "Most important columns"
     if largest is not None:
-        title += f" (for {largest.text('title')}, the single setting with the largest weight)"
+        weight = percent(largest.number("weight"))
+        title += f" (for the largest member of the final model: {largest.text('title')}, weight {weight})"
     return join([el("h4", title), strips(rows, class_="deciding")])
 
 

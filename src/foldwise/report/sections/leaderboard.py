@@ -95,7 +95,8 @@ def two_estimates(*, several_models: bool) -> str:
     chosen = "models, settings and weights" if several_models else "settings and weights"
     return (
         "Its estimate at the top differs from the one in the list of models. For the one at the top, "
-        f"{chosen} are chosen again for each fold. For the one in the list, only one setting is."
+        f"{chosen} are chosen again for each fold. For the one in the list, only the setting of this model is "
+        "chosen again."
     )
 
 

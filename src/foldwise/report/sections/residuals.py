@@ -93,7 +93,7 @@ def largest(facts: ReportFacts) -> Html | None:
     if not rows:
         return None
     heads = ["row", "observed", "predicted", "residual"]
-    note = "Row numbers start at 0."
+    note = facts.part("task").text("row_numbers")
     if any(one.records("cells") for one in facts.records("examples")):
         note += " The example predictions below explain some of these rows column by column."
     return details("Rows with the largest errors", table(heads, rows, class_="small"), paragraph(note, "note"))

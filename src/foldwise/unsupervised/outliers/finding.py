@@ -206,7 +206,7 @@ def size_note(m: int, n_reference: int, n_rows: int, alpha: float) -> str:
 def tail_notes(model: OutlierModel, n_rows: int) -> list[str]:
     """Say where no tail could be fitted, so that p-values are ranks."""
     if n_rows < FEWEST:
-        return [f"With fewer than {FEWEST} rows, p-values are only ranks, and no row can be flagged."]
+        return [f"At least {FEWEST} rows are needed to flag a row. The p-values of fewer rows only rank them."]
     tails = {"neighbors": model.neighbor_tail, "forest": model.forest_tail}
     if model.cells is not None:
         fitted = [tail for tails in model.cells.tails for tail in tails] + list(model.cells.category_tails)
