@@ -56,7 +56,7 @@ def listed(facts: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def sentences_of(facts: dict[str, Any], titles: dict[str, str], key: str) -> list[str]:
-    """What is said about single questions, but not in the headline. A sentence about several of them is written once."""
+    """What is said about single questions and not in the headline. A sentence about several of them is written once."""
     found: dict[str, list[str]] = {}
     for name, title in titles.items():
         if key in facts[name] and facts[name][key] not in facts["headline"]["words"]:
