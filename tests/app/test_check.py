@@ -239,3 +239,13 @@ def test_what_is_compared_of_texts_is_said(run):
     assert "number of characters" not in found.rule()
     text = replace(found, columns=(replace(found.columns[0], column="note", kind="length"),))
     assert text.rule().endswith("Of the texts in 'note', only the number of characters is compared, not the words.")
+
+
+def test_cells_of_a_file_that_mean_missing_among_numbers_are_not_counted(run, here):
+    cells = ["abc", "unknown", *map(str, people(300, 5)["x1"][2:])]
+    people(300, 5).with_columns(pl.Series("x1", cells)).write_csv("new.csv")
+    code, out, _ = ask("check", run, "new.csv", "--json")
+    assert code == 3
+    sentences = json.loads(out)["sentences"]
+    assert sentences[0] == "'x1': 1 of 299 cells is no longer a number: 'abc'."
+    assert any(one.startswith("Apart from these cells, none of the ") for one in sentences)

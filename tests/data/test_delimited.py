@@ -207,3 +207,9 @@ def test_bad_keywords(tmp_path, keywords, words):
 def test_refused(tmp_path, text, words):
     with pytest.raises(InputError, match=words):
         read(tmp_path, text)
+
+
+def test_each_missing_cell_is_counted_in_one_note(tmp_path):
+    (tmp_path / "t.csv").write_text("k,n\nx,1\ny,unknown\n,3\nz,4\nz,5\n")
+    said = [note.text for note in read_table(tmp_path / "t.csv").notes.about("missing")]
+    assert said == ["found 1 missing cell in 'n' ('unknown' among numbers).", "found 1 missing cell (empty)."]

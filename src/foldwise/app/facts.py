@@ -353,5 +353,5 @@ def importance_words(result: FitResult) -> str:
     measured, every = len(result.final.importance), result.setup.X.width
     some = f" {measured:,} of {every:,} columns were measured, chosen at random." if measured < every else ""
     most = max(result.final.weights.values())
-    member = "" if most == 1 else f", the largest member of the final model (weight {most:.0%})"
-    return f"Measured on held-out rows by the {what} of {spec.title}{member}.{some}"
+    member = spec.title if most == 1 else f"one setting of {spec.title}, which is {most:.0%} of the final model"
+    return f"Measured on held-out rows by the {what} of {member}.{some}"

@@ -195,7 +195,8 @@ def batches_for(
     except UnreadableCellError as error:
         trained = WORDS[model.kinds[error.column]]
         raise InputError(
-            f"the model was trained on {trained} in {error.column!r}, but row {error.row} contains {error.cell!r}.",
+            f"the model was trained on {trained} in {error.column!r}, but row {error.row} contains {error.cell!r}. "
+            "Rows are counted from 0.",
             f"if that means missing, pass missing_values={{{error.column!r}: {error.cell!r}}}. Otherwise convert the "
             f"column to {trained}.",
         ) from error

@@ -393,7 +393,15 @@ def second_class(counts: NDArray[np.intp]) -> str:
 
 
 def class_index(label: Any, classes: NDArray[Any], target: str) -> int:
-    found = [k for k, one in enumerate(classes.tolist()) if one == label or str(one) == str(label)]
+    """Return the index of a class, which may be given as text.
+
+    >>> class_index("3", np.array([1, 3]), "y"), class_index("true", np.array([False, True]), "y")
+    (1, 1)
+    """
+    names = [str(one) for one in classes.tolist()]
+    found = [k for k, one in enumerate(classes.tolist()) if one == label or names[k] == str(label)]
+    if not found and set(names) == {"False", "True"}:  # a file may contain true and false
+        found = [k for k, one in enumerate(names) if one.lower() == str(label).lower()]
     if not found:
         raise InputError(f"the target {target!r} has no class {label!r}.", f"choose among {listing(classes.tolist())}.")
     return found[0]

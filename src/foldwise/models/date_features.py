@@ -283,7 +283,7 @@ def readable(column: pl.Series, name: str, form: str | None) -> pl.Series:
         row = int(lost[0])
         raise InputError(
             f"column {name!r} contained dates written as {form!r} when the model was fitted, but row {row} contains "
-            f"{text[row]!r}.",
+            f"{text[row]!r}. Rows are counted from 0.",
             "write it in the same way, or leave the cell empty.",
         )
     return text

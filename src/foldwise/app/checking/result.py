@@ -175,7 +175,9 @@ class CheckResult:
         if self.changed_columns:
             found.append(f"{len(self.changed_columns)} of the {columns} changed: {listing(self.changed_columns)}.")
         else:
-            found.append(f"None of the {columns} changed.")
+            found.append(
+                f"{'Apart from these cells, none' if self.unreadable_columns else 'None'} of the {columns} changed."
+            )
         found += [unseen_words(one) for one in self.columns if one.unseen]
         if self.predictions_differ and not self.changed_columns and self.predictions is not None:
             found.append(

@@ -14,12 +14,19 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 
-from foldwise.data.reading.declarations import UnreadableCellError, apply_declarations, parse_kinds
+from foldwise.data.reading.declarations import (
+    STORED,
+    UnreadableCellError,
+    apply_declarations,
+    base_kind,
+    parse_kinds,
+)
 from foldwise.data.reading.delimited import TextFormat, cells_of, detect_text_format, nth_line, read_delimited
 from foldwise.data.reading.delimiters import DelimiterIndex
 from foldwise.data.reading.expansion import in_words
 from foldwise.data.reading.layout import without_footnotes
 from foldwise.data.reading.missing import ALL_COLUMNS, everywhere, with_column_tokens, with_missing
+from foldwise.data.reading.numbers import missing_among_numbers
 from foldwise.data.reading.protocol import CUT_OFF, ReadOptions, header_rows, read_errors, token_strings
 from foldwise.data.reading.repairs import repaired, without_escapes
 from foldwise.data.reading.source_file import SourceFile, identify, opened, read_bytes, read_rest
@@ -103,7 +110,10 @@ class KnownColumns:
             try:
                 frame = apply_declarations(frame, parse_kinds({name: kind}))
             except UnreadableCellError:
-                continue
+                column = frame[name]
+                is_text = column.dtype == pl.String and self.options.missing_values is None
+                if is_text and STORED[base_kind(kind)] == "numeric":
+                    frame = frame.with_columns(column.set(missing_among_numbers(column.str.strip_chars()), None))
         return frame
 
 

@@ -193,7 +193,7 @@ def refuse_lost(before: pl.Series, after: pl.Series, declared: str, hint: str, w
     if len(lost):
         row = int(lost[0])
         expected = f", which is not {wanted}" if wanted else ""
-        message = f"{declared}, but row {row} contains {before[row]!r}{expected}."
+        message = f"{declared}, but row {row} contains {before[row]!r}{expected}. Rows are counted from 0."
         raise UnreadableCellError(message, hint, before.name, str(before[row]), row)
     return after.alias(before.name)
 

@@ -99,8 +99,9 @@ def cells_of(
     dropped: list[Note] = []
     if last:
         frame, dropped = without_padding(frame, text_format.layout.unnamed)
+    missing = missing_notes(text.seen, frame)  # the notes on conversions count those among numbers
     frame, converted = convert_columns(frame, text_format.options, delimiters.dialect.decimal)
-    return frame, [*text.notes, *dropped, *converted, *missing_notes(text.seen, frame)]
+    return frame, [*text.notes, *dropped, *converted, *missing]
 
 
 class DelimitedParser:

@@ -42,9 +42,9 @@ def read_excel(source: SourceFile, options: ReadOptions) -> ParsedFile:
     others = f", one of {listing(book.sheet_names)}. Pass sheet= for another." if book.sheet_names[1:] else "."
     frame, seen = with_missing(frame, options.tokens)
     frame, dropped = without_padding(frame, layout.unnamed)
+    missing = missing_notes(seen, frame)
     frame, converted = convert_columns(frame, options, ".")
-    notes = [Note("sheet", f"the sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted]
-    notes += missing_notes(seen, frame)
+    notes = [Note("sheet", f"the sheet is {sheet!r}{others}"), *layout.notes, *dropped, *converted, *missing]
     return ParsedFile(frame, tuple(notes), unnamed=layout.unnamed, detected={"sheet": sheet})
 
 

@@ -80,7 +80,7 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
     plain = text.str.strip_chars()
     missing: tuple[str, ...] = ()
     if options.missing_values is None:
-        marked = plain.is_in(list(MISSING_AMONG_NUMBERS))
+        marked = missing_among_numbers(plain)
         if marked.any():
             missing = tuple(sorted(plain.filter(marked).unique().drop_nulls().to_list()))
             plain = plain.set(marked, None)
@@ -101,6 +101,11 @@ def convert(text: pl.Series, options: ReadOptions, decimal: str) -> tuple[pl.Ser
         return text, stray(plain, name, decimal)
     notes.append(Note("numbers", f"{name!r} {CONVERTED}. It has {how}.", name))
     return bare.alias(name), notes
+
+
+def missing_among_numbers(text: pl.Series) -> pl.Series:
+    """Mark the cells, without white space, that mean missing in a column of numbers, such as 'unknown'."""
+    return text.is_in(list(MISSING_AMONG_NUMBERS))
 
 
 def looks_numeric(text: pl.Series) -> bool:

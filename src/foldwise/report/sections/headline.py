@@ -141,7 +141,7 @@ def top_columns(facts: ReportFacts) -> Html | None:
     title = "Most important columns"
     if largest is not None:
         weight = percent(largest.number("weight"))
-        title += f" (for the largest member of the final model: {largest.text('title')}, weight {weight})"
+        title += f" (for one setting of {largest.text('title')}, {weight} of the final model)"
     return join([el("h4", title), strips(rows, class_="deciding")])
 
 
