@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 
 import pytest
+from joblib import Parallel
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
@@ -28,6 +30,26 @@ def test_the_settings_of_tasks_take_turns():
     plan = ScoringPlan({"accuracy": find_metric("accuracy")})
     outcomes = evaluate(session, tasks, plan, deadline=time.monotonic())
     assert [one.n_settings_done for one in outcomes] == [1, 1]
+
+
+@pytest.mark.parametrize("n_tasks", [1, 2])
+@pytest.mark.parametrize("n_settings", [1, 3])
+def test_processes_that_finish_before_the_deadline_are_kept_for_the_next_call(n_tasks, n_settings, monkeypatch):
+    """New ones would import the libraries again, which takes longer than most fits."""
+    pools, stopped, call, abort = [], [], Parallel.__call__, Parallel._abort
+    monkeypatch.setattr(Parallel, "__call__", lambda self, tasks: pools.append(self) or call(self, tasks))
+    monkeypatch.setattr(Parallel, "_abort", lambda self: stopped.append(self) or abort(self))
+    settings = [{"max_depth": k + 1} for k in range(n_settings)]
+    tasks = [EvaluationTask(settings, freeze_splits(2, X, y, n_rows=150)) for _ in range(n_tasks)]
+    session = open_session(DecisionTreeClassifier(), X, y)
+    plan = ScoringPlan({"accuracy": find_metric("accuracy")})
+    outcomes = evaluate(session, tasks, plan, n_jobs=2, deadline=time.monotonic() + 60)
+    assert all(one.scores["accuracy"].shape == (n_settings, 2) for one in outcomes)
+    assert pools
+    gc.collect()
+    assert stopped == []
+    evaluate(session, tasks[:1], plan, n_jobs=2, deadline=time.monotonic())  # none is started
+    assert stopped == []
 
 
 @pytest.fixture

@@ -93,8 +93,10 @@ def headline(tuned: TunedModel, n_settings: int) -> dict[str, Any]:
     words = [
         f"Expected {tuned.metric_title} on new data: {number(found['value'])} ({ends}).",
         f"{counted(n_settings, 'setting')} {was} tried (strategy: {tuned.made['strategy']}). The estimate repeats the "
-        "whole search without the rows that are scored, so it does not benefit from the choice among settings.",
+        "search without the rows that are scored, so it does not benefit from the choice among settings.",
     ]
+    if tuned.made["budget"] is not None:
+        words.append("Each search had the same time, so the repeated searches may have tried fewer settings.")
     words += filter(None, [default_words(tuned.search, "the best setting")])
     estimate = {**found, "search_score": tuned.sign * float(tuned.search.best_score_), "method": tuned.method}
     return {"words": words, "estimate": estimate, "baseline": estimate_facts(tuned.baseline, tuned.sign)}

@@ -339,33 +339,32 @@ def until(deadline: float, results: Iterable[Any]) -> Iterator[Any]:
 
 def run_joblib(calls: Sequence[tuple[Any, ...]], n_jobs: int | None, deadline: float | None = None) -> Iterable[Any]:
     """Run `score_task` on joblib's current backend."""
-    if effective_n_jobs(n_jobs) == 1:
+    if effective_n_jobs(n_jobs) == 1 or not calls:
         return (score_task(*call) for call in calls)
-    if calls:
-        scatter_session(calls[0][0])
+    scatter_session(calls[0][0])
     try:  # results one by one, so that progress can be shown
         pool = Parallel(n_jobs, return_as="generator")
     except ValueError:  # a backend without generators
         pool, deadline = Parallel(n_jobs), None
-    if deadline is not None:
-        pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
-    found: Iterable[Any] = pool(delayed(score_task)(*call) for call in calls)
-    return found if deadline is None else before(deadline, pool, iter(found))
+    tasks = [delayed(score_task)(*call) for call in calls]
+    found: Iterable[Any] = pool(tasks) if deadline is None else before(deadline, pool, tasks)
+    return found
 
 
-def before(deadline: float, pool: Parallel, results: Iterator[Any]) -> Iterator[Any]:
-    """The results of a pool, which is stopped at the deadline: joblib's own timeout begins again with each result."""
-    finished = False
+def before(deadline: float, pool: Parallel, tasks: Sequence[Any]) -> Iterator[Any]:
+    """The results of a pool, which is stopped at the deadline: joblib's own timeout begins again with each result.
+
+    If all results came in time, the pool is not stopped, because new processes would import the libraries again.
+    """
+    finished, results = False, pool(tasks)
     try:
-        while True:
+        for n_left in reversed(range(len(tasks))):
             pool.timeout = max(LEAST_WAIT, deadline - time.monotonic())
-            try:
-                with without_stop_traces():
-                    result = next(results)
-            except StopIteration:
-                finished = True
-                return
+            with without_stop_traces():
+                result = next(results)
+                if not n_left:
+                    finished = next(results, None) is None  # joblib stops a pool whose end was not reached
             yield result
     finally:
         with without_stop_traces(stops=not finished):
-            results.close()  # type: ignore[attr-defined]
+            results.close()

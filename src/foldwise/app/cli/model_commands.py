@@ -118,7 +118,8 @@ def tune(
 ) -> None:
     """Tune one model and estimate its performance on new data.
 
-    The estimate comes from nested cross-validation: the whole search is repeated inside each outer fold.
+    The estimate comes from nested cross-validation: the search is repeated inside each outer fold. With --budget, all
+    searches get the same time, so they may try different numbers of settings.
     """
     check_models([model])
     check_metric(metric, scorers=True)
