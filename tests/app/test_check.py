@@ -183,7 +183,7 @@ def test_predictions_that_differ_although_no_column_changed_are_explained(run):
     assert new.state == "not changed"
     assert not any("memorize" in one for one in new.sentences())
     assert new.predictions is not None
-    found = replace(new, predictions=replace(new.predictions, psi=0.9, ks=0.4, p=1e-9))
+    found = replace(new, predictions=replace(new.predictions, psi=0.9, ks=0.4, p=1e-9, p_corrected=1e-8))
     assert not found.changed
     assert repr(found).splitlines()[0] == "table: 600 rows, columns not changed, predictions differ"
     assert any("(PSI 0.900), although no column changed. This is normal if" in one for one in found.sentences())

@@ -416,7 +416,7 @@ def test_intervals_allow_for_rows_that_only_the_final_model_learns_from():
     plain = worth.spread.between(worth.value, 0.95)
     assert worth.interval() == pytest.approx((plain[0] + worth.gain, plain[1]))
     assert worth.on_test(50)[0] < worth.interval()[0]
-    assert "The final model learns from all rows and may be better by up to" in worth.method
+    assert "The final model learns from all rows, so its log loss may be better by up to" in worth.method
     in_time = fake_fit(looked_up(), target="y", budget=8, models=["naive_bayes"], time="when")
     assert in_time.estimate.gain == 0.0
 

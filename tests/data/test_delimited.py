@@ -213,3 +213,13 @@ def test_each_missing_cell_is_counted_in_one_note(tmp_path):
     (tmp_path / "t.csv").write_text("k,n\nx,1\ny,unknown\n,3\nz,4\nz,5\n")
     said = [note.text for note in read_table(tmp_path / "t.csv").notes.about("missing")]
     assert said == ["found 1 missing cell in 'n' ('unknown' among numbers).", "found 1 missing cell (empty)."]
+
+
+def test_the_note_on_stray_cells_names_them_and_is_gone_when_they_are_given(tmp_path):
+    cells = ["1", "abc", "3", "n.n.", *map(str, range(20))]
+    (tmp_path / "t.csv").write_text("k,n\n" + "".join(f"x,{cell}\n" for cell in cells))
+    [note] = read_table(tmp_path / "t.csv").notes.about("numbers")
+    assert note.text.startswith("'n' is read as text, because 2 of 24 cells are not numbers ('abc', 'n.n.').")
+    assert not read_table(tmp_path / "t.csv", missing_values={"n": ["abc", "n.n."]}).notes.about("numbers")
+    [note] = read_table(tmp_path / "t.csv", missing_values={"n": "abc"}).notes.about("numbers")
+    assert "1 of 23 cells is not a number ('n.n.')" in note.text

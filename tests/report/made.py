@@ -151,8 +151,8 @@ def run(
             "n_columns": X.width,
             "n_folds": n_folds,
             "splitter": "stratified folds",
-            "scored_folds": "Fold 1 was used to select settings, so estimates come from the other "
-            f"{n_folds - 1} folds only.",
+            "scored_folds": "Settings with a weak score on fold 1 were not tried further, so fold 1 is left out of the "
+            "estimates.",
         },
         "audit": audited(X),
         "headline": {

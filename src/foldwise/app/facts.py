@@ -135,8 +135,10 @@ def scored_folds(result: FitResult) -> str:
     tested = result.final.selection.tested
     if len(tested.scored) == tested.n_folds:
         return ""
-    others = counted(len(tested.scored), "fold")
-    return f"Fold 1 was used to select settings, so estimates come from the other {others} only."
+    if tested.in_time:
+        others = counted(len(tested.scored), "fold")
+        return f"Settings for fold 1 cannot be selected on earlier folds, so estimates come from the other {others}."
+    return "Settings with a weak score on fold 1 were not tried further, so fold 1 is left out of the estimates."
 
 
 def row_facts(line: LeaderboardRow, result: FitResult) -> dict[str, Any]:

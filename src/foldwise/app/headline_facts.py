@@ -71,8 +71,8 @@ def procedure_estimate(result: FitResult, metric: Metric) -> Estimate:
     end = "upper" if metric.greater_is_better else "lower"
     size = formatting.fixed(abs(gain), max(0, formatting.decimals([gain]) - 1))  # two digits of it
     words = (
-        f"The models tested here learned from {share} of the rows. The final model learns from all rows and may be "
-        f"better by up to {size}. The {end} end of the interval allows for that"
+        f"The models tested here learned from {share} of the rows. The final model learns from all rows, so its "
+        f"{metric.title} may be better by up to {size}. The {end} end of the interval allows for that"
     )
     return replace(found, gain=gain, method=f"{found.method}. {words}")
 

@@ -211,7 +211,7 @@ def test_fit_params_reach_every_fit(rng):
 @pytest.mark.parametrize(
     ("bad", "kind", "words"),
     [
-        ({"models": "knn"}, FoldwiseTypeError, "must be a dict of models by name, got str"),
+        ({"models": "knn"}, FoldwiseTypeError, "or a dict of models by name, got str"),
         ({"models": {"a": GaussianNB()}}, InputError, "at least two models, got 1"),
         ({"models": {"a": GaussianNB(), 2: GaussianNB()}}, FoldwiseTypeError, "must be strings, got 2"),
         ({"models": {"a": GaussianNB(), "b": GaussianNB}}, FoldwiseTypeError, "GaussianNB is a class.*instance"),

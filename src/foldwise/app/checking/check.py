@@ -113,6 +113,9 @@ def check(
     shifts = [shift_of(one) for one in rows.counts]
     tell("predicting")
     judged = judge(model, reference, rows, labels, names)
+    if judged.shift is not None:  # one more test than columns
+        p = min(1.0, judged.shift.p * (1 + len(shifts)))
+        judged = replace(judged, shift=replace(judged.shift, p_corrected=p))
     p_values = [] if judged.worse_p is None else [judged.worse_p]
     shifts, corrected = corrected_shifts(shifts, p_values)
     realized = judged.realized

@@ -141,7 +141,7 @@ class CheckResult:
     def predictions_differ(self) -> bool:
         """Whether predictions differ from those of held-out training rows by more than chance, and by much."""
         shift = self.predictions
-        return shift is not None and shift.is_large and shift.p * (1 + len(self.columns)) < ALPHA
+        return shift is not None and shift.is_large and shift.p_corrected < ALPHA
 
     @property
     def state(self) -> str:

@@ -282,8 +282,9 @@ def check_folds(counts: dict[Any, int], plan: FoldPlan | None) -> None:
     random = plan is None or plan.held_out is not None
     if random and (least < 2 or sum(counts.values()) < 5 * len(counts)):
         raise InputError(
-            "random splits need at least two rows of each class, and five per class on average. "
-            f"Of {sum(counts.values())} rows, only {least} {'belongs' if least == 1 else 'belong'} to class {name!r}.",
+            "random splits need at least two rows of each class, and on average five rows per class. "
+            f"Of {sum(counts.values()):,} rows, only {least} {'belongs' if least == 1 else 'belong'} to class "
+            f"{name!r}.",
             "remove the class, or pass the number of folds, such as --cv 5.",
         )
     check_most(plan, max(counts.values()), "the number of rows of the largest class")

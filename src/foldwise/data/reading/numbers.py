@@ -28,6 +28,7 @@ CODE = r"^[+-]?0\d+$|^[+-]?\d{39,}$"  # 007 is a code, not a number; so is an in
 LIKELY = re.compile(r"[(+\-−$€£¥.,\s]*\d")
 PLAIN = re.compile(r"[+\-.,\d]|inf|nan|true|false", re.IGNORECASE)  # how plain numbers and truth values begin
 LOOK = 50
+EXAMPLES = 3
 
 
 def plain_types(texts: Sequence[pl.Series], decimal: str) -> list[pl.Series]:
@@ -190,8 +191,11 @@ def stray(text: pl.Series, name: str, decimal: str) -> list[Note]:
         return [Note("numbers", note, name)]
     if len(bad) > 0.2 * len(present):
         return []
+    different = bad.unique(maintain_order=True)
+    examples = ", ".join(map(repr, different.head(EXAMPLES).to_list())) + ", …" * (len(different) > EXAMPLES)
+    are = "is not a number" if len(bad) == 1 else "are not numbers"
     note = (
-        f"{name!r} is read as text: {len(present) - len(bad):,} of {len(present):,} cells are numbers, but {bad[0]!r} "
-        "is not. To read the column as numbers, pass such cells as missing_values."
+        f"{name!r} is read as text, because {len(bad):,} of {len(present):,} cells {are} ({examples}). If such cells "
+        "mean missing, pass them as missing_values."
     )
     return [Note("numbers", note, name)]

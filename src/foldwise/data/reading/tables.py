@@ -159,14 +159,16 @@ def read_table(
         check_unique_names(given)
         frame = frame.rename(dict(zip(frame.columns, given, strict=True)))
     frame, indexed = without_index(frame, index, parsed.unnamed if options.names is None else (), source.name)
+    again: set[str] = set()  # columns that were not numbers before their missing values were known
     if isinstance(missing_values, Mapping):
+        again = {name for name in missing_values if name in frame.columns and frame[name].dtype == pl.String}
         frame, marked = with_column_tokens(frame, missing_values, options, parsed.decimal)
         indexed += marked
     frame = apply_declarations(frame, declared.without(index))
     frame, dropped = without_columns(frame, [drop] if isinstance(drop, str) else drop, target, source.name)
     indexed += dropped
     warn_of_pandas_index(frame, source.name)
-    notes = (*parsed.notes, *indexed)
+    notes = (*(one for one in parsed.notes if one.topic != "numbers" or one.column not in again), *indexed)
     finer = {**parsed.kinds, **declared.kinds}
     detected = {name: value for name, value in parsed.detected.items() if getattr(options, name) is None}
     reading = {"kinds": declared.kinds, "missing_values": plain_tokens(missing_values)}

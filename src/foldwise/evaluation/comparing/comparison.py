@@ -272,7 +272,8 @@ def check_names(models: Any) -> None:
     """Raise an error unless `models` is a mapping from at least two names."""
     if not isinstance(models, Mapping):
         raise FoldwiseTypeError(
-            f"models must be a dict of models by name, got {type(models).__name__}.", "pass {'one': …, 'other': …}."
+            f"models must be a list of models, or a dict of models by name, got {type(models).__name__}.",
+            "pass {'one': …, 'other': …}.",
         )
     if len(models) < 2:
         raise InputError(
