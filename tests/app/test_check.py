@@ -101,6 +101,7 @@ def test_a_relation_that_changed_is_seen_by_labels_only(run):
     found = check(run, new, labels="y")
     assert found.changed_columns == []
     assert found.is_worse
+    assert repr(found).splitlines()[0] == "table: 1,500 rows, columns not changed, the model is worse"
     assert found.realized[0].within is False
 
 

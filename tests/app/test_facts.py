@@ -15,6 +15,7 @@ from foldwise.app.leaderboard import leaderboard
 from foldwise.app.timing import RunTimes
 from foldwise.evaluation.metrics import class_metric
 from foldwise.models.feature_selection import SelectInformative
+from foldwise.report import render
 from tests.app.fakes import made_up_result
 
 TIMES = RunTimes(20.0, 18.0, (("reading", 1.0), ("trying models", 17.0)))
@@ -72,6 +73,16 @@ def test_the_final_model_is_told_with_its_weights(result, facts):
     assert facts["importance"] == [
         {"column": "x", "mean": pytest.approx(0.15), "low": pytest.approx(0.05), "high": pytest.approx(0.25)}
     ]
+
+
+def test_top_and_section_name_the_same_member_even_if_weights_are_tied(result, facts):
+    tied = replace(result, final=replace(result.final, weights={0: 0.5, 1: 0.5}))
+    for model in ("naive_bayes", "logistic_regression"):
+        measured = replace(tied, final=replace(tied.final, importance_model=model))
+        told = make_facts(measured, leaderboard(measured), [], TIMES)
+        title = measured.setup.specs[model].title
+        assert f"one setting of {title}. This setting has 50% of the weight" in told["importance_of"]
+        assert f"(for one setting of {title}, which has 50% of the weight)" in render(told)
 
 
 @pytest.mark.parametrize(

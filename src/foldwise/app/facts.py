@@ -64,6 +64,7 @@ def make_facts(
         "bayes": nomogram_facts(result, lines),
         "importance": importance_facts(result),
         "importance_of": importance_words(result),
+        "importance_member": importance_member(result),
         "examples": examples,
         "largest_mistakes": mistake_facts(result) if result.setup.config.rows else [],
         "coverage": coverage,
@@ -354,6 +355,16 @@ def importance_words(result: FitResult) -> str:
     what = {"probabilities": "log loss", "decision": "error rate", "values": "root mean squared error"}[spec.answers]
     measured, every = len(result.final.importance), result.setup.X.width
     some = f" {measured:,} of {every:,} columns were measured, chosen at random." if measured < every else ""
-    most = max(result.final.weights.values())
-    member = spec.title if most == 1 else f"one setting of {spec.title}, which is {most:.0%} of the final model"
-    return f"Measured on held-out rows by the {what} of {member}.{some}"
+    measured_for = f"one setting of {spec.title}" if importance_member(result) else spec.title
+    weight = f" This setting has {max(result.final.weights.values()):.0%} of the weight in the final model."
+    return (
+        f"Measured on held-out rows by the {what} of {measured_for}.{weight if importance_member(result) else ''}{some}"
+    )
+
+
+def importance_member(result: FitResult) -> dict[str, Any] | None:
+    """The member of the final model whose columns were shuffled, if it has several members."""
+    if result.final.importance is None or len(result.final.weights) == 1:
+        return None
+    title = result.setup.specs[result.final.importance_model].title
+    return {"title": title, "weight": float(max(result.final.weights.values()))}

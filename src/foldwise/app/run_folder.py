@@ -128,7 +128,7 @@ def write_whole(path: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def file_in(folder: Path, name: str, by: str = "fit") -> Path:
+def file_in(folder: Path, name: str, by: str = "fit or refit") -> Path:
     """Return the path of a file in a run folder. Raise if it is missing."""
     path = current(folder, name)
     if path.is_file():
@@ -177,7 +177,7 @@ class OpenRun:
             raise InputError(words, "pass background=TABLE, a table of training rows.") from error
 
 
-def open_run(path: str | Path, *, by: str = "fit or explore") -> OpenRun:
+def open_run(path: str | Path, *, by: str = "fit, refit or explore") -> OpenRun:
     """Open the folder that `fit` wrote, or a model file. `by` names the functions whose folders are accepted."""
     from foldwise.storage import open_model
 
@@ -194,7 +194,7 @@ def open_run(path: str | Path, *, by: str = "fit or explore") -> OpenRun:
     return OpenRun(open_model(path), None)
 
 
-def model_of_run(run: Any, *, by: str = "fit or explore") -> StoredModel:
+def model_of_run(run: Any, *, by: str = "fit, refit or explore") -> StoredModel:
     """Return the model of a result of `fit`, an open model, a run folder or a model file."""
     from foldwise.storage.stored_model import StoredModel, stored
 
@@ -209,7 +209,7 @@ def model_of_run(run: Any, *, by: str = "fit or explore") -> StoredModel:
     return open_run(os.fspath(run), by=by).model
 
 
-def check_exists(path: Path, *, by: str = "fit or explore", or_model: bool = True) -> None:
+def check_exists(path: Path, *, by: str = "fit, refit or explore", or_model: bool = True) -> None:
     """Raise if a run does not exist."""
     if not path.exists():
         model = ", or a model file" if or_model else ""
@@ -219,7 +219,7 @@ def check_exists(path: Path, *, by: str = "fit or explore", or_model: bool = Tru
 def read_facts(path: str | Path) -> dict[str, Any]:
     """Read the stored facts of a run."""
     folder = Path(path)
-    file = file_in(folder, FACTS, by="fit or explore")
+    file = file_in(folder, FACTS, by="fit, refit or explore")
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -100,9 +100,9 @@ def check(
     >>> folder.cleanup()
     """
     tell = watch or (lambda words: None)
-    model = model_of_run(run, by="fit")
+    model = model_of_run(run, by="fit or refit")
     if model.metadata.get("task") == "clusters":
-        raise InputError("a model that assigns clusters cannot be checked.", "pass a folder written by fit.")
+        raise InputError("a model that assigns clusters cannot be checked.", "pass a folder written by fit or refit.")
     reference = RunReference.of(model)
     names = [] if slices is None else slice_names(slices)
     if names and labels is None:

@@ -146,8 +146,10 @@ class CheckResult:
     @property
     def state(self) -> str:
         """The result in a few words: "changed", "not changed", or what there is between them."""
-        if self.changed:
+        if self.changed_columns or self.missing_columns or self.unreadable_columns:
             return "changed"
+        if self.is_worse:
+            return "columns not changed, the model is worse"
         return "columns not changed, predictions differ" if self.predictions_differ else "not changed"
 
     def sentences(self) -> list[str]:

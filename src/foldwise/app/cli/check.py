@@ -30,7 +30,7 @@ class CheckRequest:
 
 def check(request: CheckRequest, *, as_json: bool, quiet: bool) -> None:
     """Check, write the page, print the result, and exit with 3 if something changed."""
-    check_exists(request.run, by="fit")
+    check_exists(request.run, by="fit or refit")
     check_table(request.table)
     check_outputs({"report": request.report})
     if request.report is not None and request.report.exists() and request.report.samefile(request.table):

@@ -32,7 +32,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Explain rows of a file."""
-    check_exists(run, by="fit")
+    check_exists(run, by="fit or refit")
     check_table(table, background)
     keywords = reading.keywords()
     from foldwise.app import explaining

@@ -22,7 +22,7 @@ EXPORTABLE = {  # models that SQL and ONNX can express, by whether they predict 
 
 def export(run: Path, to: str, out: Path | None, options: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
     """Write the files and print their paths. Options that were not passed are None."""
-    check_exists(run)
+    check_exists(run, by="fit or refit")
     if to not in FORMATS:
         raise InputError(f"--to must be {' or '.join(FORMATS)}, got {to!r}.")
     given = {name: value for name, value in options.items() if value is not None}
@@ -31,7 +31,7 @@ def export(run: Path, to: str, out: Path | None, options: Mapping[str, Any], *, 
         raise InputError(f"{option} does not apply to --to {to}.", f"leave {option} out.")
     path = Path(f"{run.stem}.{to}") if out is None else out
     check_outputs({"out": path})
-    opened = open_run(run)
+    opened = open_run(run, by="fit or refit")
     rows = opened.background() if opened.has_background else None
     if to == "onnx":
         write_onnx(opened.model, path, rows, given.get("missing_text", ""), as_json=as_json, quiet=quiet)

@@ -29,7 +29,7 @@ class RefitRequest:
 
 def refit(request: RefitRequest, *, as_json: bool, quiet: bool) -> None:
     """Fit, write the folder, and print the comparison."""
-    check_exists(request.run, by="fit")
+    check_exists(request.run, by="fit or refit")
     check_table(request.table, request.old, request.forget)
     folder = run_folder_for(request.out, request.table, request.force, "refit")
     from foldwise.app.refitting.refit import refit

@@ -107,7 +107,7 @@ def refit(
     """
     tell = watch or (lambda words: None)
     check_seed(seed)
-    model = model_of_run(run, by="fit")
+    model = model_of_run(run, by="fit or refit")
     blend = checked_blend(model)
     special = special_columns(run, model)
     update = update or forget is not None

@@ -136,12 +136,10 @@ def top_columns(facts: ReportFacts) -> Html | None:
         return None
     scale = Scale(0.0, ranked[0][1], 0.0, 96.0)
     rows = [strip_row(name, bar(scale, mean, None, None, f"{name}: {number(mean)}")) for name, mean in ranked]
-    members = facts.part("final").records("members")
-    largest = max(members, key=lambda one: one.number("weight") or 0.0) if len(members) > 1 else None
-    title = "Most important columns"
-    if largest is not None:
-        weight = percent(largest.number("weight"))
-        title += f" (for one setting of {largest.text('title')}, {weight} of the final model)"
+    member, title = facts.part("importance_member"), "Most important columns"
+    if member:
+        weight = percent(member.number("weight"))
+        title += f" (for one setting of {member.text('title')}, which has {weight} of the weight)"
     return join([el("h4", title), strips(rows, class_="deciding")])
 
 
