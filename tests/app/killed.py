@@ -97,6 +97,8 @@ class KilledRun:
         if not file.exists():
             return {}, 0
         with closing(sqlite3.connect(file)) as connection:
+            if not connection.execute("select name from sqlite_master where name = 'blocks'").fetchall():
+                return {}, 0  # killed between the creation of the file and of its tables
             rows = connection.execute(
                 "select study_id, first_trial, split, state, result, lease from blocks"
             ).fetchall()

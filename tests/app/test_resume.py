@@ -297,3 +297,12 @@ def test_a_table_without_the_target_of_the_run(history, here):
         InputError, match=r"other.csv has no column 'y', the target of the run .* Hint: pass the table of"
     ):
         foldwise.fit("other.csv", resume=history[0])
+
+
+def test_a_run_that_was_killed_before_its_store_had_tables_is_resumed(tmp_path):
+    recorded_fit(tmp_path / "run", kill_at=4)
+    for path in (tmp_path / "run").glob("trials.sqlite*"):
+        path.unlink()
+    (tmp_path / "run" / "trials.sqlite").touch()
+    assert recorded_fit(tmp_path / "run", is_resumed=True) is not None
+    assert RunStatus.of(tmp_path / "run").state == "finished"
