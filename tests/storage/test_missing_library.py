@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 
 import numpy as np
 import pytest
 
-from foldwise import open_model, save_model
+from foldwise import NaiveBayes, open_model, save_model
 from foldwise.errors import InputError
 from foldwise.models import catalogue, outline
 from foldwise.storage import model_file
@@ -58,3 +59,19 @@ def test_any_other_error_is_still_called_damage(path, monkeypatch):
     monkeypatch.setattr(model_file, "labels_from_plain", lambda plain: np.array(plain)["no such field"])
     with pytest.raises(InputError, match="is damaged"):
         open_model(path)
+
+
+def test_an_import_that_fails_does_not_blame_the_file(tmp_path, monkeypatch):
+    """For example because a file py.py beside the script hides a library that another one imports."""
+    X, y = np.arange(8.0)[:, None], [0, 1] * 4
+    save_model(tmp_path / "m.foldwise", NaiveBayes().fit(X, y), X)
+    usual = builtins.__import__
+
+    def hidden(name, *given, **more):
+        if name == "skops.io":
+            raise AttributeError("module 'py' has no attribute 'path'")
+        return usual(name, *given, **more)
+
+    monkeypatch.setattr(builtins, "__import__", hidden)
+    with pytest.raises(AttributeError, match="module 'py'"):
+        open_model(tmp_path / "m.foldwise")

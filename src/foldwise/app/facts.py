@@ -355,11 +355,11 @@ def importance_words(result: FitResult) -> str:
     what = {"probabilities": "log loss", "decision": "error rate", "values": "root mean squared error"}[spec.answers]
     measured, every = len(result.final.importance), result.setup.X.width
     some = f" {measured:,} of {every:,} columns were measured, chosen at random." if measured < every else ""
-    measured_for = f"one setting of {spec.title}" if importance_member(result) else spec.title
-    weight = f" This setting has {max(result.final.weights.values()):.0%} of the weight in the final model."
-    return (
-        f"Measured on held-out rows by the {what} of {measured_for}.{weight if importance_member(result) else ''}{some}"
-    )
+    member, of, weight = importance_member(result), spec.title, ""
+    if member is not None:
+        of = f"one setting of {spec.title}"
+        weight = f" This setting has {member['weight']:.0%} of the weight in the final model."
+    return f"Measured on held-out rows by the {what} of {of}.{weight}{some}"
 
 
 def importance_member(result: FitResult) -> dict[str, Any] | None:
